@@ -5,16 +5,7 @@
  * allowed to create databases. LATCHKEY_TEST_SEED repeats the order of an earlier run.
  */
 import { spawn } from "node:child_process";
-import {
-  existsSync,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, globSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { availableParallelism, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
@@ -27,6 +18,7 @@ import { findProgram } from "./hosted/chromium.ts";
 import { reportRun } from "./report-run.ts";
 import { serverFolder } from "./server-folder.ts";
 import { ALL_ONLY, type Tier } from "./tiers.ts";
+import { postmasterOf } from "./postmaster.ts";
 
 const projectFolder = resolve(import.meta.dirname, "..");
 const patterns = ["test/**/*.test.ts", "test/**/*.e2e.ts"];
@@ -74,15 +66,10 @@ async function withServer<T>(
   if (given !== undefined && given !== "") return await work(given, null);
   const server = await startEmbeddedPostgres({ dataDir });
   try {
-    return await work(urlOf(server.ownerConnection), postmasterOf(dataDir));
+    return await work(urlOf(server.ownerConnection), postmasterOf(dataDir).pid);
   } finally {
     await server.stop();
   }
-}
-
-/** The pid of the server in a data folder that has just been started. */
-function postmasterOf(dataDir: string): number {
-  return Number(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0]);
 }
 
 interface Run {

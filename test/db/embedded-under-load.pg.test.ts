@@ -3,9 +3,8 @@
 //
 // LATCHKEY_DATABASE_DEATHS=10 LATCHKEY_FULL_SECONDS=60 npm run test:all -- embedded-under-load     the full ones
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openPool } from "#db/connection/pool.ts";
@@ -22,6 +21,8 @@ import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { startLoad, type Load } from "../flow/client-load.ts";
 import { eventually } from "../eventually.ts";
+import { postmasterOf } from "../postmaster.ts";
+import { exhaustLog, mountSmallDisk, whyNoSmallDisk } from "./full-disk.ts";
 
 const DEATHS = Number(process.env["LATCHKEY_DATABASE_DEATHS"] ?? 1);
 const FULL_MS = Number(process.env["LATCHKEY_FULL_SECONDS"] ?? 5) * 1_000;
@@ -31,8 +32,6 @@ const BETWEEN_MS = 2_000;
 const CLIENTS = 4;
 const PATIENCE_MS = 120_000;
 const DISK_MB = 700;
-
-const skip = process.getuid?.() === 0 ? false : "needs root, to mount a small disk";
 
 const SENDS = blueprint(
   "sends",
@@ -63,37 +62,16 @@ function keepBooks(target: Target): ReadonlyMap<string, number> {
   return books;
 }
 
-/** Takes all the room that there is. */
-function fill(file: string): void {
-  const { bavail, bsize } = statfsSync(dirname(file));
-  try {
-    writeFileSync(file, Buffer.alloc(bavail * bsize));
-  } catch {
-    // What the service has written meanwhile.
-  }
-}
-
-const postmasterOf = (data: string): readonly string[] =>
-  readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n");
-
-/** Makes the server need a new file for its log, until it has found no room for one. */
-async function switchLog(data: string): Promise<void> {
-  const [, , , port, host] = postmasterOf(data);
+/** As the owner, who may make the log switch. */
+async function endOnFullDisk(data: string): Promise<void> {
+  const { port, socketFolder } = postmasterOf(data);
   const password = readFileSync(join(data, "postgres-password"), "utf8");
   const db = openPool(
-    { host: host ?? "", port: Number(port), user: "latchkey", password, database: "latchkey" },
+    { host: socketFolder, port, user: "latchkey", password, database: "latchkey" },
     { applicationName: "test" },
   );
-  try {
-    for (;;) {
-      await db.query("select pg_logical_emit_message(false, 'test', repeat('x', 100000))");
-      await db.query("select pg_switch_wal()");
-    }
-  } catch {
-    // It has ended.
-  } finally {
-    await db.end();
-  }
+  await exhaustLog(db);
+  await db.end();
 }
 
 async function servesAgain(load: Load): Promise<number> {
@@ -117,14 +95,13 @@ async function setUp(parent: string, environment: Environment, target: Target): 
 
 test(
   `the embedded PostgreSQL killed ${DEATHS} times, and ${DEATHS} times without room, under load: nothing acknowledged is lost or doubled`,
-  { skip, timeout: 200_000 + DEATHS * (FULL_MS + 60_000) },
+  { skip: whyNoSmallDisk, timeout: 200_000 + DEATHS * (FULL_MS + 60_000) },
   async (context) => {
     await using target = await openTarget();
     const books = keepBooks(target);
     const parent = newFolder();
     const data = join(parent, "data");
-    mkdirSync(data);
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_MB}m,mode=0755`, "tmpfs", data]);
+    const disk = mountSmallDisk(data, DISK_MB);
     const environment = {
       LATCHKEY_DATA_DIR: data,
       LATCHKEY_PORT: "0",
@@ -139,14 +116,13 @@ test(
       const backMs: { readonly killed: number[]; readonly full: number[] } = { killed: [], full: [] };
       for (let death = 0; death < DEATHS; death++) {
         await sleep(BETWEEN_MS);
-        process.kill(Number(postmasterOf(data)[0]), "SIGKILL");
+        process.kill(postmasterOf(data).pid, "SIGKILL");
         backMs.killed.push(await servesAgain(load));
         await sleep(BETWEEN_MS);
-        const filler = join(data, "filler");
-        fill(filler);
-        await switchLog(data);
+        disk.fill();
+        await endOnFullDisk(data);
         await sleep(FULL_MS);
-        rmSync(filler);
+        disk.makeRoom();
         backMs.full.push(await servesAgain(load));
       }
       await load.stop();
@@ -164,7 +140,7 @@ test(
       service.child.kill("SIGTERM");
       await service.ended;
       for (const left of processesWith(parent)) process.kill(left, "SIGKILL");
-      execFileSync("umount", ["--lazy", data]);
+      disk[Symbol.dispose]();
       rmSync(parent, { recursive: true, force: true });
     }
   },

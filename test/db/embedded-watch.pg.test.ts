@@ -1,16 +1,6 @@
 // Every process that uses the embedded PostgreSQL starts it again when it ends: the machine may kill it, or its disk may be full.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -19,6 +9,8 @@ import { startEmbeddedPostgres, type EmbeddedPostgres } from "#db/embedded/start
 import { watchServer } from "#db/embedded/watch.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
 import { eventually } from "../eventually.ts";
+import { postmasterOf, runningPostmaster } from "../postmaster.ts";
+import { exhaustLog, mountSmallDisk, whyNoSmallDisk } from "./full-disk.ts";
 import { latchkey, newFolder, processesWith, ROOT, startLatchkey, urlOf } from "../cli/program.ts";
 
 const root = mkdtempSync(join(tmpdir(), "latchkey-watch-"));
@@ -41,9 +33,6 @@ async function start(dataDir: string, notices: string[]): Promise<EmbeddedPostgr
   return server;
 }
 
-const pidOf = (dataDir: string): number =>
-  Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "utf8").split("\n")[0]);
-
 async function answers(db: Database): Promise<true | undefined> {
   return await db.query("select 1").then(
     () => true as const,
@@ -58,11 +47,10 @@ test("a killed server is started again, once for all processes that use it, with
   await start(dataDir, other);
   const db = openPool(server.ownerConnection, { applicationName: "watch-test" });
   await db.query("create table kept as select 1 as n");
-  const pid = pidOf(dataDir);
+  const { pid } = postmasterOf(dataDir);
   process.kill(pid, "SIGKILL");
   // Its last connections may live a moment longer than it does.
-  const isAnother = (): boolean =>
-    existsSync(join(dataDir, "postgres/postmaster.pid")) && pidOf(dataDir) !== pid;
+  const isAnother = (): boolean => (runningPostmaster(dataDir)?.pid ?? pid) !== pid;
   await eventually("it answers again", async () => (isAnother() ? await answers(db) : undefined), 60_000);
   assert.deepEqual(await db.query("select n from kept"), [{ n: 1 }]);
   await eventually("both know", async () =>
@@ -78,45 +66,27 @@ test("a killed server is started again, once for all processes that use it, with
   await db.end();
 });
 
-const skip = process.getuid?.() === 0 ? false : "needs root, to mount a small disk";
-
-test("a server that ended on a full disk is back when there is room", { skip }, async () => {
+test("a server that ended on a full disk is back when there is room", { skip: whyNoSmallDisk }, async () => {
   const dataDir = join(root, "full");
-  mkdirSync(dataDir);
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=200m,mode=0755", "tmpfs", dataDir]);
-  try {
-    const notices: string[] = [];
-    const server = await start(dataDir, notices);
-    const db = openPool(server.ownerConnection, { applicationName: "watch-test" });
-    await db.query("create table kept as select 1 as n");
-    const filler = join(dataDir, "filler");
-    const { bavail, bsize } = statfsSync(dataDir);
-    writeFileSync(filler, Buffer.alloc(bavail * bsize));
-    // It can't begin a new segment of its log: it ends, and can't come up.
-    await db
-      .query("create table more as select repeat('x', 1000) from generate_series(1, 50000)")
-      .catch(() => {});
-    // Files of its log that are there already are used first.
-    const needsFile = async (): Promise<true | undefined> =>
-      await db.query("select pg_logical_emit_message(true, 'test', 'x'), pg_switch_wal()").then(
-        () => undefined,
-        () => true as const,
-      );
-    await eventually("it has ended", needsFile, 60_000);
-    await db.query("insert into kept values (2)").catch(() => {});
-    await eventually(
-      "a start failed",
-      async () => notices.some((each) => /disk is full/.test(each)) || undefined,
-      60_000,
-    );
-    rmSync(filler);
-    await eventually("it answers again", async () => await answers(db), 60_000);
-    assert.equal((await db.query<{ n: number }>("select n from kept"))[0]?.n, 1);
-    await db.end();
-    await servers.pop()?.stop();
-  } finally {
-    execFileSync("umount", ["--lazy", dataDir]);
-  }
+  using disk = mountSmallDisk(dataDir, 200);
+  const notices: string[] = [];
+  const server = await start(dataDir, notices);
+  const db = openPool(server.ownerConnection, { applicationName: "watch-test" });
+  await db.query("create table kept as select 1 as n");
+  disk.fill();
+  // It can't begin a new segment of its log: it ends, and can't come up.
+  await exhaustLog(db);
+  await db.query("insert into kept values (2)").catch(() => {});
+  await eventually(
+    "a start failed",
+    async () => notices.some((each) => /disk is full/.test(each)) || undefined,
+    60_000,
+  );
+  disk.makeRoom();
+  await eventually("it answers again", async () => await answers(db), 60_000);
+  assert.equal((await db.query<{ n: number }>("select n from kept"))[0]?.n, 1);
+  await db.end();
+  await servers.pop()?.stop();
 });
 
 test("a service whose database can't be started again answers its health check with 503, until it can", async () => {
@@ -140,7 +110,7 @@ test("a service whose database can't be started again answers its health check w
     assert.equal(await health(), 200);
     // The server does not start without it.
     const [version, aside] = [join(data, "postgres/PG_VERSION"), join(data, "PG_VERSION")];
-    const pid = pidOf(data);
+    const { pid } = postmasterOf(data);
     renameSync(version, aside);
     process.kill(pid, "SIGKILL");
     await becomes(503);

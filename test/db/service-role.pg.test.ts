@@ -8,6 +8,7 @@ import { openPool, type Database } from "#db/connection/pool.ts";
 import { openLog } from "#lib/log.ts";
 import { readConfig } from "#service/settings/settings.ts";
 import { openDatabase, type OpenDatabase } from "#service/open-database.ts";
+import { postmasterOf } from "../postmaster.ts";
 
 // What somebody reaches who can make the service send SQL of their own, in an installation with the embedded PostgreSQL.
 
@@ -115,7 +116,7 @@ test("it can't sign in to the server's other databases, and its password is in a
     await assert.rejects(db.query("select 1"), DENIED, other);
     await db.end();
   }
-  const pid = readFileSync(join(dataDir, "postgres/postmaster.pid"), "utf8").split("\n", 1)[0];
+  const { pid } = postmasterOf(dataDir);
   for (const file of [`/proc/${pid}/cmdline`, join(dataDir, "postgres.log")])
     for (const { password } of [connection, ownerConnection])
       assert.ok(!readFileSync(file, "utf8").includes(password), file);

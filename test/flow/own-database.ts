@@ -6,6 +6,7 @@ import { isRunning } from "#db/embedded/process-mark.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
+import { postmasterOf } from "../postmaster.ts";
 
 /** A PostgreSQL server of a test's own, which it may stop and start. */
 export interface OwnDatabase extends AsyncDisposable {
@@ -23,8 +24,7 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
   let server = await startEmbeddedPostgres({ dataDir });
   const connectionString = urlOf(server.ownerConnection);
   const db = openPool({ connectionString }, { applicationName: "latchkey-test", connectTimeoutMs: 20_000 });
-  const postmaster = (): number =>
-    Number(readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0]);
+  const postmaster = (): number => postmasterOf(dataDir).pid;
   return {
     database: { connectionString, db, drop: async () => await db.end() },
     restart: async (mode) => {

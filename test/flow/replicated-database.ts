@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +9,7 @@ import type { TestDatabase } from "../database.ts";
 import { openFrozenProxy } from "./frozen-proxy.ts";
 import { isRunning } from "#db/embedded/process-mark.ts";
 import { eventually } from "../eventually.ts";
+import { postmasterOf, runningPostmaster } from "../postmaster.ts";
 
 /** A PostgreSQL server with a synchronous standby, behind one address. */
 export interface ReplicatedDatabase extends AsyncDisposable {
@@ -16,9 +17,6 @@ export interface ReplicatedDatabase extends AsyncDisposable {
   /** The primary dies, the standby is promoted, and the address leads to it from then on. */
   failOver(): Promise<void>;
 }
-
-const postmasterOf = (dataDir: string): readonly string[] =>
-  readFileSync(join(dataDir, "postgres", "postmaster.pid"), "utf8").split("\n");
 
 export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   await using opened = new AsyncDisposableStack();
@@ -30,6 +28,7 @@ export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   // With owners and modes, which PostgreSQL looks at.
   execFileSync("cp", ["-a", dataDir, standbyDir]);
   const primary = await startEmbeddedPostgres({ dataDir });
+  opened.defer(async () => await primary.stop());
   const { ownerConnection } = primary;
   follow(standbyDir, ownerConnection);
   // It is ready, and the promise kept, when it has been promoted.
@@ -50,21 +49,18 @@ export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   return {
     database: { connectionString, db, drop: async () => await db.end() },
     failOver: async () => {
-      const pid = Number(postmasterOf(dataDir)[0]);
+      const { pid } = postmasterOf(dataDir);
       process.kill(pid, "SIGQUIT");
       while (isRunning(pid)) await sleep(10);
       const standby = openPool(
-        { ...ownerConnection, host: postmasterOf(standbyDir)[4] ?? "" },
+        { ...ownerConnection, host: postmasterOf(standbyDir).socketFolder },
         { applicationName: "latchkey-test" },
       );
       await standby.query("select pg_promote()");
       await standby.end();
       proxy.switchTo(urlOf((await promoted).ownerConnection));
     },
-    [Symbol.asyncDispose]: async () => {
-      await primary.stop();
-      await kept.disposeAsync();
-    },
+    [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }
 
@@ -80,8 +76,8 @@ function follow(dataDir: string, { host, port, user, password }: EmbeddedConnect
 
 /** Also one that was never promoted. */
 async function leave(promoted: Promise<EmbeddedPostgres>, dataDir: string): Promise<void> {
-  const pid = Number(postmasterOf(dataDir)[0]);
-  if (isRunning(pid)) process.kill(pid, "SIGINT");
+  const standby = runningPostmaster(dataDir);
+  if (standby) process.kill(standby.pid, "SIGINT");
   await promoted.then(
     async (server) => await server.stop(),
     () => {},
