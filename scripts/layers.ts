@@ -101,7 +101,6 @@ export const LAYERS = [
 /** The rooms inside a layer, each with what lives there. The rest of a layer's files stand at its door. */
 export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, string>>>>> = {
   service: { settings: "every environment variable, as one table" },
-  cli: { demo: "`latchkey demo`: the customer's backend and end users, played" },
   hosted: {
     pages: "what each page shows, as HTML that is complete without script",
     browser: "what runs in end users' browsers: the form's help, the frame, the widget",
@@ -163,7 +162,7 @@ export const SMALL_PLACES = [
   { name: "engine/login", within: "engine", files: ["src/engine/login/**"] },
   { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
   { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
-  { name: "cli/demo", within: "cli", files: ["src/cli/demo*", "src/cli/demo*/**"] },
+  { name: "cli/demo.ts", within: "cli", files: ["src/cli/demo.ts"] },
   { name: "lib/start-thread.ts", within: "lib", files: ["src/lib/start-thread.ts"] },
 ] as const;
 
@@ -233,8 +232,8 @@ export const FENCES: readonly Fence[] = [
   {
     what: "fetch and the other network globals",
     why: "every request to another system passes the egress gate",
-    // The demo plays the customer's backend, from outside; what runs in end users' browsers asks our own service.
-    where: { only: ["outbound", "cli/demo", "hosted/browser"] },
+    // What runs in end users' browsers asks our own service.
+    where: { only: ["outbound", "hosted/browser"] },
     globals: ["fetch", "WebSocket", "EventSource", "XMLHttpRequest"],
     properties: [{ object: "globalThis", property: "fetch" }],
   },
@@ -281,8 +280,8 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "child processes",
-    why: "only the embedded database, the demo and a worker's quarantine start programs",
-    where: { only: ["db/embedded", "cli/demo", "worker/quarantine"] },
+    why: "only the embedded database and a worker's quarantine start programs",
+    where: { only: ["db/embedded", "worker/quarantine"] },
     modules: ["^(node:)?(child_process|cluster)$"],
   },
   {
@@ -322,6 +321,12 @@ export const FENCES: readonly Fence[] = [
     where: { except: ["domain"] },
     modules: ["^(node:)?(fs|os|process|readline|repl|timers|perf_hooks|worker_threads|stream)($|/)"],
     globals: ["process", "performance", "setTimeout", "setInterval", "setImmediate"],
+  },
+  {
+    what: "examples/",
+    why: "the product does not need its examples; `latchkey demo` plays them",
+    where: { only: ["cli/demo.ts"] },
+    modules: ["^#examples/"],
   },
   {
     what: "node:vm",

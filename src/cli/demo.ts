@@ -15,14 +15,14 @@ export function addDemo(program: Command, composition: Composition): void {
     )
     .action(async (name: string | undefined, options: { once?: boolean; list?: boolean }) => {
       if (options.list === true) return await list();
-      const { runDemo } = await import("./demo/run-demo.ts");
+      const { runDemo } = await import("#examples/demo/run-demo.ts");
       const foreign = composition.foreignEnvironment();
       await runDemo(composition.root, foreign, { name, once: options.once === true });
     });
 }
 
 async function list(): Promise<void> {
-  const { EXAMPLES } = await import("./demo/examples.ts");
+  const { EXAMPLES } = await import("#examples/demo/examples.ts");
   print(
     table(
       ["NAME", "SHOWS"],

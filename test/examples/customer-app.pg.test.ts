@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { load } from "cheerio";
-import { walk } from "#cli/demo/visitor.ts";
+import { walk } from "#examples/demo/visitor.ts";
 import { startApp } from "../../examples/customer-app/app.ts";
 import { openCaller } from "../caller.ts";
 import { openLedgerly } from "./ledgerly.ts";
