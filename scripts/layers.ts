@@ -37,7 +37,7 @@ export const LAYERS = [
   {
     folder: "api",
     holds: "`/api/v1`: one line an endpoint, one file a resource",
-    mayImport: ["contract", "actions", "domain", "lib"],
+    mayImport: ["actions", "domain", "lib"],
   },
   {
     folder: "hosted",
@@ -138,10 +138,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     http: "steps, sessions and checks of logins by requests",
     oauth: "authorization servers, tokens and their renewal",
   },
-  contract: {
-    operator: "the same for the operator API",
-    reference: "the page at `/docs`",
-  },
+  contract: { operator: "the same for the operator API" },
   db: {
     connection: "pool, migrations, roles and grants, the clock, grouped statements",
     runs: "runs, steps, writes, leases, lines, workers, jobs",

@@ -1,10 +1,11 @@
+import { DOCUMENT_URL } from "#api/openapi-routes.ts";
 import { COMMON_FAILURES, errorExample } from "#contract/failures.ts";
-import { DEFAULT_PUBLIC_URL, writeDocument } from "#contract/openapi.ts";
-import type { OpenApiDocument } from "#contract/openapi-types.ts";
 import type { Failure, Operation, Parameter } from "#contract/operation.ts";
 import { requiredOf, type OperatorOperation } from "#contract/operator/operation.ts";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
 import { PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
+import { writeDocument } from "./openapi-document.ts";
+import type { OpenApiDocument } from "./openapi-types.ts";
 
 const DESCRIPTION = `What operators see and do: the API behind the dashboard.
 
@@ -49,7 +50,7 @@ const OWN_FAILURES: readonly Failure[] = [
 ];
 
 /** `openapi/operator-openapi.json`: the operator API of a service that is reached at `publicUrl`. */
-export function operatorDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenApiDocument {
+export function operatorDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocument {
   const shared = COMMON_FAILURES.filter(({ status }) => !OWN_FAILURES.some((own) => own.status === status));
   return writeDocument({
     title: "Latchkey operator API",

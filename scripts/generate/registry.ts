@@ -3,7 +3,7 @@ import { configurationPage } from "./configuration.ts";
 import { dashboardOperations } from "./dashboard-operations.ts";
 import type { Generated } from "./generated.ts";
 import { architecturePage } from "./layer-diagram.ts";
-import { openApiJson } from "./openapi.ts";
+import { openApiJson, referencePage } from "./openapi.ts";
 import { operatorOpenApiJson } from "./operator-openapi.ts";
 import { schemaSql } from "./schema.ts";
 import { typePages } from "./type-pages.ts";
@@ -17,6 +17,7 @@ export const GENERATED: readonly Generated[] = [
   { path: "docs/embedded.md", isPart: true, content: () => embeddedPage(ROOT) },
   { path: "sdk/react/widget-types.ts", content: () => widgetTypes(ROOT) },
   { path: "openapi/openapi.json", content: openApiJson },
+  { path: "openapi/reference.html", content: referencePage },
   ...typePages,
   { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
   { path: "ui/api/operations.ts", content: () => dashboardOperations(ROOT) },

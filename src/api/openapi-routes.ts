@@ -1,8 +1,13 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Needs } from "#actions/services.ts";
-import { openApiDocument } from "#contract/openapi.ts";
-import { REFERENCE_STYLE, renderReference } from "#contract/reference/page.ts";
+import { html } from "#lib/html.ts";
+
+/** The address that the committed documents name: where a service listens that nobody has configured. */
+export const DOCUMENT_URL = "http://127.0.0.1:8080";
+
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
 
 interface Resource {
   readonly type: string;
@@ -24,16 +29,23 @@ const HEADERS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** docs/api.md#outside-apiv1: `GET /openapi.json` and `GET /docs`, outside `/api/v1`, without an API key or account data. */
+/**
+ * docs/api.md#outside-apiv1: `GET /openapi.json` and `GET /docs`, outside `/api/v1`, without an API key or account data: what
+ * `npm run generate` wrote, with the service's own address.
+ */
 export function registerReference(app: FastifyInstance, services: Needs<"publicUrl">): void {
-  const style = makeResource("text/css; charset=utf-8", REFERENCE_STYLE);
+  const style = makeResource("text/css; charset=utf-8", read("./reference.css"));
   // Made at the first request: before the service listens, its address may not be known.
   let made: { readonly document: Resource; readonly page: Resource } | null = null;
   const make = (): { readonly document: Resource; readonly page: Resource } => {
-    const document = openApiDocument(services.publicUrl());
+    const publicUrl = services.publicUrl();
+    const withAddress = (file: string, address: string): string =>
+      read(`../../openapi/${file}`).replaceAll(DOCUMENT_URL, () => address);
+    const inJson = JSON.stringify(publicUrl).slice(1, -1);
+    const inHtml = html`${publicUrl}`.toString();
     return {
-      document: makeResource("application/json; charset=utf-8", `${JSON.stringify(document, null, 2)}\n`),
-      page: makeResource("text/html; charset=utf-8", renderReference(document).toString()),
+      document: makeResource("application/json; charset=utf-8", withAddress("openapi.json", inJson)),
+      page: makeResource("text/html; charset=utf-8", withAddress("reference.html", inHtml)),
     };
   };
   const serve = (url: string, resource: () => Resource): void => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { openApiDocument } from "#contract/openapi.ts";
-import type { HeaderObject, ResponseObject, SchemaObject } from "#contract/openapi-types.ts";
+import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
+import type { HeaderObject, ResponseObject, SchemaObject } from "../../scripts/generate/openapi-types.ts";
 import { DETAIL_CODES } from "#contract/error.ts";
 import { MILESTONE_PATTERN, RUN_STATUSES } from "#domain/run.ts";
 import { SESSION_STATUSES } from "#domain/credential-session.ts";

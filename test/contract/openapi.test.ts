@@ -5,8 +5,13 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import Fastify from "fastify";
 import type { Services } from "#actions/services.ts";
 import { registerApi } from "#api/routes.ts";
-import { openApiDocument } from "#contract/openapi.ts";
-import type { OperationObject, ParameterObject, Reference, ResponseObject } from "#contract/openapi-types.ts";
+import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
+import type {
+  OperationObject,
+  ParameterObject,
+  Reference,
+  ResponseObject,
+} from "../../scripts/generate/openapi-types.ts";
 import { OPERATIONS } from "#contract/operations.ts";
 import { must } from "#lib/assert.ts";
 import { expectSchema } from "./expect-contract.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { openApiDocument } from "#contract/openapi.ts";
+import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
 import { openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../caller.ts";
 import { install } from "../service.ts";
 import { BLUEPRINT, DOCUMENTS, STRATEGY } from "./documents.ts";

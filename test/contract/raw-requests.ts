@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { openApiDocument } from "#contract/openapi.ts";
+import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
 import type { ApiAnswer } from "../caller.ts";
 
 /** Every operation of the document that wants an API key. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { brotliDecompressSync } from "node:zlib";
-import { openApiDocument } from "#contract/openapi.ts";
+import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
 import { OPERATIONS } from "#contract/operations.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";

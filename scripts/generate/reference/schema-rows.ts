@@ -1,6 +1,6 @@
 import { must } from "#lib/assert.ts";
 import { html, type Html } from "#lib/html.ts";
-import type { OpenApiDocument, SchemaObject } from "#contract/openapi-types.ts";
+import type { OpenApiDocument, SchemaObject } from "../openapi-types.ts";
 import { renderInline } from "./text.ts";
 
 /** One line of a field table. */

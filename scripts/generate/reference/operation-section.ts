@@ -4,7 +4,7 @@ import type {
   ParameterObject,
   Reference,
   ResponseObject,
-} from "#contract/openapi-types.ts";
+} from "../openapi-types.ts";
 import { must } from "#lib/assert.ts";
 import { html, type Html } from "#lib/html.ts";
 import { renderField, renderFields, typeOf } from "./schema-rows.ts";

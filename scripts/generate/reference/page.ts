@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import type { OpenApiDocument } from "#contract/openapi-types.ts";
+import type { OpenApiDocument } from "../openapi-types.ts";
 import { must } from "#lib/assert.ts";
 import { html, type Html } from "#lib/html.ts";
 import {
@@ -13,9 +12,6 @@ import {
 import { renderFields } from "./schema-rows.ts";
 import { renderShell, renderText } from "./text.ts";
 
-/** The one style sheet of the page, which expects it at `docs/style.css` beside itself, and `favicon.ico` there too. */
-export const REFERENCE_STYLE = readFileSync(new URL("./style.css", import.meta.url), "utf8");
-
 const METHODS = ["get", "post", "delete"] as const;
 
 function operationsOf(document: OpenApiDocument, tag: string): readonly PlacedOperation[] {
@@ -27,7 +23,7 @@ function operationsOf(document: OpenApiDocument, tag: string): readonly PlacedOp
   );
 }
 
-/** The reference of the API as a page: no script, nothing from elsewhere. */
+/** The reference of the API as a page: no script, nothing from elsewhere. Its style sheet is `docs/style.css` beside it. */
 export function renderReference(document: OpenApiDocument): Html {
   const server = must(document.servers[0], "the server").url;
   const groups = document.tags.map((tag) => ({ ...tag, operations: operationsOf(document, tag.name) }));

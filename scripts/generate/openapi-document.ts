@@ -1,7 +1,11 @@
 import type { TSchema } from "typebox";
+import { DOCUMENT_URL } from "#api/openapi-routes.ts";
+import { errorBody } from "#contract/error.ts";
+import { COMMON_FAILURES } from "#contract/failures.ts";
+import type { Answer, Failure, Media, Operation, Parameter, ResponseHeader } from "#contract/operation.ts";
+import { OPERATIONS } from "#contract/operations.ts";
+import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "#contract/parameters.ts";
 import { assert } from "#lib/assert.ts";
-import { errorBody } from "./error.ts";
-import { COMMON_FAILURES } from "./failures.ts";
 import type {
   MediaObject,
   OpenApiDocument,
@@ -12,12 +16,6 @@ import type {
   ResponseObject,
   SchemaObject,
 } from "./openapi-types.ts";
-import type { Answer, Failure, Media, Operation, Parameter, ResponseHeader } from "./operation.ts";
-import { OPERATIONS } from "./operations.ts";
-import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "./parameters.ts";
-
-/** Where a service listens that nobody has configured: what the committed document names. */
-export const DEFAULT_PUBLIC_URL = "http://127.0.0.1:8080";
 
 /** Parameters that several operations have: one component each. */
 const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
@@ -60,7 +58,7 @@ const TAGS: OpenApiDocument["tags"] = [
 ];
 
 /** The OpenAPI document of a service that is reached at `publicUrl` (without a trailing slash). */
-export function openApiDocument(publicUrl: string = DEFAULT_PUBLIC_URL): OpenApiDocument {
+export function openApiDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocument {
   return writeDocument({
     title: "Latchkey API",
     summary: "Credential vault and Blueprint run service",
