@@ -16,6 +16,7 @@ import * as ofSecrets from "#contract/operator/secrets.ts";
 import * as ofSession from "#contract/operator/session.ts";
 import * as ofStrategies from "#contract/operator/strategies.ts";
 import * as ofSystem from "#contract/operator/system.ts";
+import * as ofWrites from "#contract/operator/writes.ts";
 import { assert } from "#lib/assert.ts";
 import * as accounts from "./accounts.ts";
 import { routeAdder } from "./add-route.ts";
@@ -33,6 +34,7 @@ import * as runs from "./runs.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as system from "./system.ts";
+import * as writes from "./writes.ts";
 
 /** The operator API: one line a route, each with the operation that names its permission. */
 export function registerOperator(app: FastifyInstance, services: Services, http: SharedHttp): void {
@@ -106,10 +108,10 @@ function addWork({ route }: Adder): void {
   route(ofReviews.approveReview, reviews.postApprove);
   route(ofReviews.rejectReview, reviews.postReject);
 
-  route(ofSystem.listWrites, system.getWrites);
-  route(ofSystem.decideWrite, system.postDecision);
-  route(ofSystem.listWriteGroups, system.getWriteGroups);
-  route(ofSystem.decideWriteGroup, system.postGroupDecision);
+  route(ofWrites.listWrites, writes.getWrites);
+  route(ofWrites.decideWrite, writes.postDecision);
+  route(ofWrites.listWriteGroups, writes.getWriteGroups);
+  route(ofWrites.decideWriteGroup, writes.postGroupDecision);
 }
 
 /** What the installation holds, and how it is. */

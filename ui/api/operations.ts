@@ -15,6 +15,7 @@ import type * as secrets from "#contract/operator/secrets.ts";
 import type * as session from "#contract/operator/session.ts";
 import type * as strategies from "#contract/operator/strategies.ts";
 import type * as system from "#contract/operator/system.ts";
+import type * as writes from "#contract/operator/writes.ts";
 import { endpoint } from "./request.ts";
 
 export const signIn = endpoint<typeof session.signIn>("post", "/session");
@@ -99,13 +100,13 @@ export const listCredentialSessions = endpoint<typeof credentials.listCredential
   "get",
   "/credential-sessions",
 );
-export const listWrites = endpoint<typeof system.listWrites>("get", "/writes");
-export const decideWrite = endpoint<typeof system.decideWrite>(
+export const listWrites = endpoint<typeof writes.listWrites>("get", "/writes");
+export const decideWrite = endpoint<typeof writes.decideWrite>(
   "post",
   "/runs/{runId}/writes/{node}/{record}/decide",
 );
-export const listWriteGroups = endpoint<typeof system.listWriteGroups>("get", "/write-groups");
-export const decideWriteGroup = endpoint<typeof system.decideWriteGroup>("post", "/write-groups/decide");
+export const listWriteGroups = endpoint<typeof writes.listWriteGroups>("get", "/write-groups");
+export const decideWriteGroup = endpoint<typeof writes.decideWriteGroup>("post", "/write-groups/decide");
 export const readOverview = endpoint<typeof system.readOverview>("get", "/overview");
 export const readSystem = endpoint<typeof system.readSystem>("get", "/system");
 export const listAccounts = endpoint<typeof accounts.listAccounts>("get", "/accounts");

@@ -1,9 +1,9 @@
 import Type from "typebox";
 import { applied } from "./config.ts";
 import { closed, count, missing, orNull, text, time, whole } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Accounts";
+const defineOperation = operationsOf("Accounts");
 
 const account = {
   account: text("The account's name in its document."),
@@ -17,10 +17,8 @@ export const listAccounts = defineOperation({
   id: "listAccounts",
   method: "get",
   path: "/accounts",
-  tag: TAG,
   summary: "List accounts, by name",
   permission: "config.read",
-  status: 200,
   answer: whole("Accounts", closed(account, { title: "Account" })),
 });
 
@@ -35,10 +33,8 @@ export const readAccount = defineOperation({
   id: "readAccount",
   method: "get",
   path: "/accounts/{account}",
-  tag: TAG,
   summary: "Read an account",
   permission: "config.read",
-  status: 200,
   answer: closed(
     {
       ...account,
@@ -70,7 +66,6 @@ export const changeAccount = defineOperation({
   id: "changeAccount",
   method: "post",
   path: "/accounts/{account}",
-  tag: TAG,
   summary: "Change an account",
   description:
     "Omitted keys keep their values. The document is checked as by `apply`: invalid input is answered with 422 and a detail for each problem, and nothing is changed.",
@@ -98,7 +93,6 @@ export const changeAccount = defineOperation({
       }),
     ),
   }),
-  status: 200,
   answer: applied,
   failures: [missing("account")],
 });

@@ -5,6 +5,7 @@ import {
   count,
   givenTime,
   missing,
+  ofAccount,
   oneOf,
   orNull,
   page,
@@ -13,22 +14,19 @@ import {
   time,
   whole,
 } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Audit log";
-
-const account = Type.Optional(Type.String({ maxLength: 200, description: "The account's name." }));
+const defineOperation = operationsOf("Audit log");
 
 export const listAudit = defineOperation({
   id: "listAudit",
   method: "get",
   path: "/audit",
-  tag: TAG,
   summary: "List the audit log, newest first",
   permission: "audit.read",
   query: closed({
     ...paging,
-    account,
+    account: ofAccount,
     action: Type.Optional(oneOf(AUDIT_ACTIONS, "The action.")),
     operator: Type.Optional(
       Type.String({ maxLength: 320, description: "The email of the operator who acted." }),
@@ -37,7 +35,6 @@ export const listAudit = defineOperation({
     since: Type.Optional(givenTime("Entries at or after this time.")),
     until: Type.Optional(givenTime("Entries before this time.")),
   }),
-  status: 200,
   answer: page(
     "AuditEntries",
     closed(
@@ -63,10 +60,8 @@ export const listAuditChains = defineOperation({
   id: "listAuditChains",
   method: "get",
   path: "/audit/chains",
-  tag: TAG,
   summary: "List the chains of the audit log",
   permission: "audit.read",
-  status: 200,
   answer: whole(
     "AuditChains",
     closed({
@@ -80,7 +75,6 @@ export const verifyAuditChain = defineOperation({
   id: "verifyAuditChain",
   method: "get",
   path: "/audit/chains/{chain}/verify",
-  tag: TAG,
   summary: "Verify the next part of a chain",
   description:
     "Repeat the request with `after` until `next` is `null`. Only `latchkey audit verify` compares checkpoint files.",
@@ -90,7 +84,6 @@ export const verifyAuditChain = defineOperation({
       Type.String({ maxLength: 200, description: "`next` of the previous part; default: from the start." }),
     ),
   }),
-  status: 200,
   answer: closed(
     {
       checked: count("Entries of this part that were checked."),
@@ -113,12 +106,13 @@ export const exportAudit = defineOperation({
   id: "exportAudit",
   method: "get",
   path: "/audit/export",
-  tag: TAG,
   summary: "Export the audit log",
   description: "The same as `latchkey audit export --json`; it can be verified offline (docs/audit.md).",
   permission: "audit.read",
-  query: closed({ account, since: Type.Optional(givenTime("Only entries at or after this time.")) }),
-  status: 200,
+  query: closed({
+    account: ofAccount,
+    since: Type.Optional(givenTime("Only entries at or after this time.")),
+  }),
   streams: "application/x-ndjson",
   failures: [missing("account")],
 });

@@ -1,11 +1,12 @@
 import Type from "typebox";
 import { limits } from "#domain/limits.ts";
 import { RUN_STATUSES } from "#domain/run.ts";
-import { absent, againstQuery, applied, graph, inForce, listed, versionAnswer, versions } from "./config.ts";
-import { closed, count, oneOf, orNull, page, paging, text, time } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { absent, graph, inForce, listed, versionOperations } from "./config.ts";
+import { closed, count, oneOf, orNull, page, text, time } from "./fields.ts";
+import { operationsOf } from "./operation.ts";
 
 const TAG = "Blueprints";
+const defineOperation = operationsOf(TAG);
 const ONE = "/accounts/{account}/blueprints/{blueprintKey}";
 
 const seen = {
@@ -25,11 +26,9 @@ export const listBlueprints = defineOperation({
   id: "listBlueprints",
   method: "get",
   path: "/blueprints",
-  tag: TAG,
   summary: "List Blueprints, by account and key",
   permission: "config.read",
   query: listed,
-  status: 200,
   answer: page("Blueprints", closed(seen, { title: "Blueprint" })),
 });
 
@@ -37,11 +36,9 @@ export const readBlueprint = defineOperation({
   id: "readBlueprint",
   method: "get",
   path: ONE,
-  tag: TAG,
   summary: "Read a Blueprint",
   description: "The current version: its inputs, its graph and its document.",
   permission: "config.read",
-  status: 200,
   answer: closed(
     {
       ...seen,
@@ -74,70 +71,20 @@ export const readBlueprint = defineOperation({
   failures: absent("Blueprint"),
 });
 
-export const listBlueprintVersions = defineOperation({
-  id: "listBlueprintVersions",
-  method: "get",
-  path: `${ONE}/versions`,
-  tag: TAG,
-  summary: "List a Blueprint's versions, newest first",
-  permission: "config.read",
-  query: closed({ ...paging }),
-  status: 200,
-  answer: versions,
-  failures: absent("Blueprint"),
-});
-
-export const readBlueprintVersion = defineOperation({
-  id: "readBlueprintVersion",
-  method: "get",
-  path: `${ONE}/versions/{version}`,
-  tag: TAG,
-  summary: "Read a version and its differences from another one",
-  permission: "config.read",
-  query: againstQuery,
-  status: 200,
-  answer: versionAnswer,
-  failures: absent("Blueprint"),
-});
-
-export const publishBlueprintVersion = defineOperation({
-  id: "publishBlueprintVersion",
-  method: "post",
-  path: `${ONE}/versions/{version}/publish`,
-  tag: TAG,
-  summary: "Publish an earlier version's document again",
-  description:
-    "Publishes it as a new version, checked as by `apply`: documents that it refers to may no longer exist.",
-  permission: "config.apply",
-  status: 200,
-  answer: applied,
-  failures: absent("Blueprint"),
-});
-
-export const retireBlueprint = defineOperation({
-  id: "retireBlueprint",
-  method: "post",
-  path: `${ONE}/retire`,
-  tag: TAG,
-  summary: "Retire a Blueprint",
-  description: "New triggers get 404; runs in progress continue.",
-  permission: "config.apply",
-  status: 200,
-  answer: applied,
-  failures: absent("Blueprint"),
-});
-
-export const restoreBlueprint = defineOperation({
-  id: "restoreBlueprint",
-  method: "post",
-  path: `${ONE}/restore`,
-  tag: TAG,
-  summary: "Restore a retired Blueprint",
-  permission: "config.apply",
-  status: 200,
-  answer: applied,
-  failures: absent("Blueprint"),
-});
+export const {
+  list: listBlueprintVersions,
+  read: readBlueprintVersion,
+  publish: publishBlueprintVersion,
+  retire: retireBlueprint,
+  restore: restoreBlueprint,
+} = versionOperations(
+  { tag: TAG, path: ONE, name: "Blueprint", noun: "Blueprint" },
+  {
+    publish:
+      "Publishes it as a new version, checked as by `apply`: documents that it refers to may no longer exist.",
+    retire: "New triggers get 404; runs in progress continue.",
+  },
+);
 
 const texts = (description: string) => Type.Record(Type.String(), Type.String(), { description });
 
@@ -145,7 +92,6 @@ export const startRun = defineOperation({
   id: "startRun",
   method: "post",
   path: `${ONE}/runs`,
-  tag: TAG,
   summary: "Try a Blueprint",
   description:
     "Starts a run as a trigger does, recorded as started by this operator. Its writes are real, so a Blueprint that writes requires a second factor given within the last thirty minutes. The errors are those of a trigger.",

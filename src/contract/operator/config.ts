@@ -1,12 +1,11 @@
 import Type, { type TProperties } from "typebox";
 import { limits } from "#domain/limits.ts";
 import { LANGUAGES } from "#domain/language.ts";
-import { closed, count, missing, oneOf, orNull, page, paging, text, time } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { closed, count, missing, ofAccount, oneOf, orNull, page, paging, text, time } from "./fields.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Configuration";
+const defineOperation = operationsOf("Configuration");
 
-const ofAccount = Type.Optional(Type.String({ maxLength: 200, description: "The account's name." }));
 export const listed = closed({
   ...paging,
   account: ofAccount,
@@ -33,7 +32,7 @@ export const difference = closed(
   { title: "Difference" },
 );
 
-export const versions = page(
+const versions = page(
   "Versions",
   closed({
     version: count("Its number."),
@@ -43,7 +42,7 @@ export const versions = page(
   }),
 );
 
-export const againstQuery = closed({
+const againstQuery = closed({
   against: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -53,7 +52,7 @@ export const againstQuery = closed({
   ),
 });
 
-export const versionAnswer = closed(
+const versionAnswer = closed(
   {
     version: count("Its number."),
     applied_at: time("When it was applied."),
@@ -146,7 +145,6 @@ export const checkConfig = defineOperation({
   id: "checkConfig",
   method: "post",
   path: "/config/check",
-  tag: TAG,
   summary: "Check documents while they are typed",
   description: "Returns every problem with its place, as `latchkey validate` does. Changes nothing.",
   permission: "config.read",
@@ -155,7 +153,6 @@ export const checkConfig = defineOperation({
     language: Type.Optional(oneOf(LANGUAGES, "The language of the forms; default `en`.")),
   }),
   bodyBytesMax: limits.configBodyBytesMax,
-  status: 200,
   answer: closed(
     {
       problems,
@@ -191,13 +188,11 @@ export const planConfig = defineOperation({
   id: "planConfig",
   method: "post",
   path: "/config/plan",
-  tag: TAG,
   summary: "Preview what applying documents would change",
   description: "The same as `latchkey plan`. Changes nothing.",
   permission: "config.read",
   body: closed({ documents }),
   bodyBytesMax: limits.configBodyBytesMax,
-  status: 200,
   answer: closed(
     {
       problems,
@@ -234,14 +229,12 @@ export const applyConfig = defineOperation({
   id: "applyConfig",
   method: "post",
   path: "/config/apply",
-  tag: TAG,
   summary: "Apply documents",
   description:
     "The same as `latchkey apply`: all documents are applied in one transaction, each change as a new version, or none, and the answer is 422 with a detail for each problem. If an account requires a second admin for one of the changes, nothing is applied, and `proposal` is the new proposal.",
   permission: "config.apply",
   body: closed({ documents }),
   bodyBytesMax: limits.configBodyBytesMax,
-  status: 200,
   answer: applied,
 });
 
@@ -249,10 +242,8 @@ export const readConfigSchema = defineOperation({
   id: "readConfigSchema",
   method: "get",
   path: "/config/schema",
-  tag: TAG,
   summary: "Read the JSON Schema of all documents, for editors",
   permission: "config.read",
-  status: 200,
   answer: Type.Unsafe<object>({
     type: "object",
     description: "The same as the output of `latchkey schema`.",
@@ -261,3 +252,64 @@ export const readConfigSchema = defineOperation({
 
 /** What reading, publishing and retiring may fail with. */
 export const absent = (what: string) => [missing(`account or ${what}`)];
+
+/** The operations on versions, of Blueprints and strategies alike. `name` is a part of their ids, `noun` of their texts. */
+export function versionOperations<Path extends string>(
+  kind: { readonly tag: string; readonly path: Path; readonly name: string; readonly noun: string },
+  texts: { readonly publish: string; readonly retire: string },
+) {
+  const { path, name, noun } = kind;
+  const define = operationsOf(kind.tag);
+  const failures = absent(noun);
+  return {
+    list: define({
+      id: `list${name}Versions`,
+      method: "get",
+      path: `${path}/versions` as const,
+      summary: `List a ${noun}'s versions, newest first`,
+      permission: "config.read",
+      query: closed({ ...paging }),
+      answer: versions,
+      failures,
+    }),
+    read: define({
+      id: `read${name}Version`,
+      method: "get",
+      path: `${path}/versions/{version}` as const,
+      summary: "Read a version and its differences from another one",
+      permission: "config.read",
+      query: againstQuery,
+      answer: versionAnswer,
+      failures,
+    }),
+    publish: define({
+      id: `publish${name}Version`,
+      method: "post",
+      path: `${path}/versions/{version}/publish` as const,
+      summary: "Publish an earlier version's document again",
+      description: texts.publish,
+      permission: "config.apply",
+      answer: applied,
+      failures,
+    }),
+    retire: define({
+      id: `retire${name}`,
+      method: "post",
+      path: `${path}/retire` as const,
+      summary: `Retire a ${noun}`,
+      description: texts.retire,
+      permission: "config.apply",
+      answer: applied,
+      failures,
+    }),
+    restore: define({
+      id: `restore${name}`,
+      method: "post",
+      path: `${path}/restore` as const,
+      summary: `Restore a retired ${noun}`,
+      permission: "config.apply",
+      answer: applied,
+      failures,
+    }),
+  };
+}

@@ -1,23 +1,21 @@
 import Type from "typebox";
-import { closed, count, missing, orNull, page, paging, text, time } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { closed, count, missing, ofAccount, orNull, page, paging, text, time } from "./fields.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Credentials";
+const defineOperation = operationsOf("Credentials");
 
 export const listCredentials = defineOperation({
   id: "listCredentials",
   method: "get",
   path: "/credentials",
-  tag: TAG,
   summary: "List credentials, newest first",
   description: "Values are never returned.",
   permission: "credential.read",
   query: closed({
     ...paging,
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
     strategy: Type.Optional(Type.String({ maxLength: 200, description: "The strategy's id (`strat_...`)." })),
   }),
-  status: 200,
   answer: page(
     "Credentials",
     closed(
@@ -41,10 +39,8 @@ export const unlockCredential = defineOperation({
   id: "unlockCredential",
   method: "post",
   path: "/credentials/{credentialId}/unlock",
-  tag: TAG,
   summary: "Unlock a credential after rejected logins",
   permission: "credential.unlock",
-  status: 204,
   failures: [missing("credential")],
 });
 
@@ -52,7 +48,6 @@ export const testLogin = defineOperation({
   id: "testLogin",
   method: "post",
   path: "/credentials/{credentialId}/test-login",
-  tag: TAG,
   summary: "Test the login of a credential",
   description:
     "Starts a run that only logs in with the credential. A rejected login counts towards the lockout. While a test is in progress, it is returned instead of a new one.",
@@ -66,11 +61,9 @@ export const deleteCredential = defineOperation({
   id: "deleteCredential",
   method: "delete",
   path: "/credentials/{credentialId}",
-  tag: TAG,
   summary: "Delete a credential",
   description: "Immediate and permanent; runs that need it fail.",
   permission: "credential.delete",
-  status: 204,
   failures: [missing("credential")],
 });
 
@@ -78,14 +71,12 @@ export const listCredentialSessions = defineOperation({
   id: "listCredentialSessions",
   method: "get",
   path: "/credential-sessions",
-  tag: TAG,
   summary: "List credential sessions, newest first",
   permission: "credential.read",
   query: closed({
     ...paging,
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
   }),
-  status: 200,
   answer: page(
     "CredentialSessions",
     closed(

@@ -35,6 +35,9 @@ export const givenTime = (description: string) =>
     description: `${description} ISO 8601, for example 2026-11-21 or 2026-11-21T07:08:09Z.`,
   });
 
+/** The account that a list is narrowed to. */
+export const ofAccount = Type.Optional(Type.String({ maxLength: 200, description: "The account's name." }));
+
 /** Parameters of every list. */
 export const paging = {
   cursor: Type.Optional(
@@ -58,6 +61,18 @@ export const page = <S extends TSchema>(title: string, items: S) =>
     {
       items: Type.Array(items),
       next_cursor: orNull(text("The cursor of the next page; `null`: this is the last one.")),
+    },
+    { title },
+  );
+
+/** A record of a result or of a review. */
+export const record = (title: string) =>
+  closed(
+    {
+      ordinal: count("Its ordinal, from 0."),
+      data: Type.Unknown({ description: "The record." }),
+      errors: Type.Array(Type.Unknown(), { description: "Its errors." }),
+      is_valid: Type.Boolean({ description: "Whether it has no errors." }),
     },
     { title },
   );

@@ -1,9 +1,9 @@
 import Type from "typebox";
 import { KEY_SCOPES } from "#domain/key-scope.ts";
-import { closed, conflict, missing, oneOf, orNull, text, time, whole } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { closed, conflict, missing, ofAccount, oneOf, orNull, text, time, whole } from "./fields.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "API keys";
+const defineOperation = operationsOf("API keys");
 
 const lifetime = Type.Integer({ minimum: 60, maximum: 3_650 * 86_400, description: "Seconds." });
 const label = Type.String({ maxLength: 255, description: "A label for people." });
@@ -21,14 +21,12 @@ export const listKeys = defineOperation({
   id: "listKeys",
   method: "get",
   path: "/keys",
-  tag: TAG,
   summary: "List API keys",
   description: "The keys themselves are never stored or returned.",
   permission: "key.read",
   query: closed({
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
   }),
-  status: 200,
   answer: whole(
     "ApiKeys",
     closed(
@@ -55,7 +53,6 @@ export const createKey = defineOperation({
   id: "createKey",
   method: "post",
   path: "/keys",
-  tag: TAG,
   summary: "Create an API key",
   permission: "key.manage",
   body: closed({
@@ -80,7 +77,6 @@ export const rotateKey = defineOperation({
   id: "rotateKey",
   method: "post",
   path: "/keys/{keyId}/rotate",
-  tag: TAG,
   summary: "Rotate an API key",
   permission: "key.manage",
   body: closed({
@@ -110,9 +106,7 @@ export const revokeKey = defineOperation({
   id: "revokeKey",
   method: "post",
   path: "/keys/{keyId}/revoke",
-  tag: TAG,
   summary: "Revoke an API key",
   permission: "key.manage",
-  status: 204,
   failures: [missing("API key")],
 });

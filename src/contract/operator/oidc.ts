@@ -2,10 +2,10 @@ import Type from "typebox";
 import { errorExample } from "#contract/failures.ts";
 import type { Failure } from "#contract/operation.ts";
 import { closed, conflict, orNull, text } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { operationsOf } from "./operation.ts";
 import { me } from "./session.ts";
 
-const TAG = "Sign-in";
+const defineOperation = operationsOf("Sign-in");
 
 const url = text("The URL to send the browser to.");
 const query = Type.String({
@@ -31,10 +31,8 @@ export const readSignInMethods = defineOperation({
   method: "get",
   path: "/session/methods",
   formerPath: "/session/ways",
-  tag: TAG,
   summary: "Read the sign-in methods",
   permission: "open",
-  status: 200,
   answer: closed(
     {
       password: Type.Boolean({ description: "Whether operators can sign in with a password." }),
@@ -48,7 +46,6 @@ export const beginOidcSignIn = defineOperation({
   id: "beginOidcSignIn",
   method: "post",
   path: "/session/oidc/begin",
-  tag: TAG,
   summary: "Begin a single sign-on",
   description:
     "Sets a cookie that ties the flow to this browser. The header `X-CSRF-Token` must be present, with any value.",
@@ -71,7 +68,6 @@ export const finishOidcSignIn = defineOperation({
   id: "finishOidcSignIn",
   method: "post",
   path: "/session/oidc",
-  tag: TAG,
   summary: "Finish a single sign-on",
   description:
     "Sets the session's cookie. A refusal has the detail code `oidc_state`, `oidc_denied`, `oidc_failed`, `oidc_unverified`, `oidc_unknown`, `oidc_taken` or `oidc_disabled`.",
@@ -89,7 +85,6 @@ export const beginOidcStepUp = defineOperation({
   id: "beginOidcStepUp",
   method: "post",
   path: "/session/step-up/oidc/begin",
-  tag: TAG,
   summary: "Begin a step-up at the provider",
   description:
     "For a session that was opened through the provider. The provider must ask for credentials even if it has a session.",
@@ -103,13 +98,11 @@ export const finishOidcStepUp = defineOperation({
   id: "finishOidcStepUp",
   method: "post",
   path: "/session/step-up/oidc",
-  tag: TAG,
   summary: "Finish a step-up at the provider",
   description:
     "It must be the same person, authenticated within the last five minutes. Sets a new cookie and invalidates the old one.",
   permission: "self.manage",
   body: closed({ query }),
-  status: 200,
   answer: me,
   failures: [notSetUp, unavailable],
 });

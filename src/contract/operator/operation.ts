@@ -30,8 +30,17 @@ export interface OperatorOperation {
   readonly failures?: readonly Failure[];
 }
 
+/** As it is written: without the tag of its file, and without a status where that is 200 with an answer, 204 without one. */
+type WrittenOperation = Omit<OperatorOperation, "tag" | "status"> & { readonly status?: 201 };
+
 /** Keeps the types of the schemas. */
-export const defineOperation = <const O extends OperatorOperation>(operation: O): O => operation;
+export const operationsOf =
+  (tag: string) =>
+  <const O extends WrittenOperation>(operation: O): O & Pick<OperatorOperation, "tag" | "status"> => ({
+    tag,
+    status: operation.answer || operation.streams ? 200 : 204,
+    ...operation,
+  });
 
 export interface OperatorInput<O extends OperatorOperation> {
   readonly params: Readonly<Record<string, string>>;

@@ -15,6 +15,7 @@ import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as strategies from "./strategies.ts";
 import * as system from "./system.ts";
+import * as writes from "./writes.ts";
 
 /** Every operation of the operator API, in the order of its document. */
 export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
@@ -61,10 +62,10 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   credentials.testLogin,
   credentials.deleteCredential,
   credentials.listCredentialSessions,
-  system.listWrites,
-  system.decideWrite,
-  system.listWriteGroups,
-  system.decideWriteGroup,
+  writes.listWrites,
+  writes.decideWrite,
+  writes.listWriteGroups,
+  writes.decideWriteGroup,
   system.readOverview,
   system.readSystem,
   accounts.listAccounts,

@@ -1,10 +1,22 @@
 import Type from "typebox";
 import { PROPOSAL_KINDS, PROPOSAL_STATUSES } from "#domain/proposal.ts";
 import { change, difference, kind } from "./config.ts";
-import { closed, conflict, count, missing, oneOf, orNull, page, paging, text, time } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import {
+  closed,
+  conflict,
+  count,
+  missing,
+  ofAccount,
+  oneOf,
+  orNull,
+  page,
+  paging,
+  text,
+  time,
+} from "./fields.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Proposals";
+const defineOperation = operationsOf("Proposals");
 
 const proposal = {
   id: text("Its id (`prop_...`)."),
@@ -29,15 +41,13 @@ export const listProposals = defineOperation({
   id: "listProposals",
   method: "get",
   path: "/proposals",
-  tag: TAG,
   summary: "List proposals, newest first",
   permission: "config.read",
   query: closed({
     ...paging,
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
     waiting: Type.Optional(Type.Boolean({ description: "Only open ones." })),
   }),
-  status: 200,
   answer: page("Proposals", closed(proposal, { title: "Proposal" })),
 });
 
@@ -47,10 +57,8 @@ export const readProposal = defineOperation({
   id: "readProposal",
   method: "get",
   path: "/proposals/{proposalId}",
-  tag: TAG,
   summary: "Read a proposal with its changes",
   permission: "config.read",
-  status: 200,
   answer: closed(
     {
       ...proposal,
@@ -86,12 +94,10 @@ export const confirmProposal = defineOperation({
   id: "confirmProposal",
   method: "post",
   path: "/proposals/{proposalId}/confirm",
-  tag: TAG,
   summary: "Confirm a proposal",
   description:
     "The last confirmation applies documents immediately. A confirmed rebinding can be applied once within 24 hours, with `latchkey credentials rebind`.",
   permission: "proposal.confirm",
-  status: 200,
   answer: closed(
     {
       status: oneOf(["open", "confirmed", "applied"], "Its new status."),
@@ -108,10 +114,8 @@ export const discardProposal = defineOperation({
   id: "discardProposal",
   method: "post",
   path: "/proposals/{proposalId}/discard",
-  tag: TAG,
   summary: "Discard a proposal",
   description: "For admins, and the operator who proposed it.",
   permission: "proposal.discard",
-  status: 204,
   failures: [missing("proposal"), conflict("The proposal is closed.")],
 });

@@ -5,17 +5,19 @@ import {
   conflict,
   count,
   missing,
+  ofAccount,
   oneOf,
   orNull,
   page,
   paging,
+  record,
   text,
   time,
   whole,
 } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Reviews";
+const defineOperation = operationsOf("Reviews");
 
 const STATUSES = ["open", "approved", "rejected", "timed_out", "closed"] as const;
 
@@ -48,14 +50,12 @@ export const listReviews = defineOperation({
   id: "listReviews",
   method: "get",
   path: "/reviews",
-  tag: TAG,
   summary: "List open reviews, oldest first",
   description: "At most 1,000.",
   permission: "review.read",
   query: closed({
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
   }),
-  status: 200,
   answer: whole("Reviews", review),
 });
 
@@ -63,10 +63,8 @@ export const readReview = defineOperation({
   id: "readReview",
   method: "get",
   path: "/reviews/{reviewId}",
-  tag: TAG,
   summary: "Read a review",
   permission: "review.read",
-  status: 200,
   answer: review,
   failures: [missing("review")],
 });
@@ -75,23 +73,10 @@ export const listReviewRecords = defineOperation({
   id: "listReviewRecords",
   method: "get",
   path: "/reviews/{reviewId}/records",
-  tag: TAG,
   summary: "List a review's records, before any edits",
   permission: "review.records",
   query: closed({ ...paging }),
-  status: 200,
-  answer: page(
-    "ReviewRecords",
-    closed(
-      {
-        ordinal: count("Its ordinal, from 0."),
-        data: Type.Unknown({ description: "The record." }),
-        errors: Type.Array(Type.Unknown(), { description: "Its errors." }),
-        is_valid: Type.Boolean({ description: "Whether it has no errors." }),
-      },
-      { title: "ReviewRecord" },
-    ),
-  ),
+  answer: page("ReviewRecords", record("ReviewRecord")),
   failures: [missing("review")],
 });
 
@@ -101,7 +86,6 @@ export const approveReview = defineOperation({
   id: "approveReview",
   method: "post",
   path: "/reviews/{reviewId}/approve",
-  tag: TAG,
   summary: "Approve a review, with or without changes to its records",
   description:
     "If the Blueprint may write after the review, this needs a second factor given within the last thirty minutes, unless the account's `review_step_up` says otherwise.",
@@ -121,7 +105,6 @@ export const approveReview = defineOperation({
     ),
     reason: Type.Optional(Type.String({ maxLength: limits.reviewReasonCharactersMax, description: "Why." })),
   }),
-  status: 200,
   answer: review,
   failures: [missing("review"), decided],
 });
@@ -130,14 +113,12 @@ export const rejectReview = defineOperation({
   id: "rejectReview",
   method: "post",
   path: "/reviews/{reviewId}/reject",
-  tag: TAG,
   summary: "Reject a review and cancel its run",
   description: "Needs a second factor if approving does.",
   permission: "review.decide",
   body: closed({
     reason: Type.String({ minLength: 1, maxLength: limits.reviewReasonCharactersMax, description: "Why." }),
   }),
-  status: 200,
   answer: review,
   failures: [missing("review"), decided],
 });

@@ -7,16 +7,18 @@ import {
   count,
   givenTime,
   missing,
+  ofAccount,
   oneOf,
   orNull,
   page,
   paging,
+  record,
   text,
   time,
 } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Runs";
+const defineOperation = operationsOf("Runs");
 
 const listed = {
   id: text("The run's id (`run_...`)."),
@@ -38,14 +40,13 @@ export const listRuns = defineOperation({
   id: "listRuns",
   method: "get",
   path: "/runs",
-  tag: TAG,
   summary: "List runs, newest first",
   permission: "run.read",
   query: closed({
     ...paging,
     id: Type.Optional(Type.String({ maxLength: 100, description: "One run, by `run_...` or `run_key`." })),
     status: Type.Optional(oneOf(RUN_STATUSES, "The status of the runs.")),
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
     blueprint: Type.Optional(Type.String({ maxLength: 200, description: "The Blueprint's key." })),
     run_name: Type.Optional(
       Type.String({ minLength: 1, maxLength: 255, description: "A prefix of the run's name." }),
@@ -56,7 +57,6 @@ export const listRuns = defineOperation({
     since: Type.Optional(givenTime("Triggered at this time or later.")),
     until: Type.Optional(givenTime("Triggered before this time.")),
   }),
-  status: 200,
   answer: page("Runs", closed(listed, { title: "Run" })),
 });
 
@@ -99,11 +99,9 @@ export const readRun = defineOperation({
   id: "readRun",
   method: "get",
   path: "/runs/{runId}",
-  tag: TAG,
   summary: "Read a run",
   description: "Its steps, and the names and sizes of its inputs and outputs, never their content.",
   permission: "run.read",
-  status: 200,
   answer: closed(
     {
       ...listed,
@@ -171,10 +169,8 @@ export const cancelRun = defineOperation({
   id: "cancelRun",
   method: "post",
   path: "/runs/{runId}/cancel",
-  tag: TAG,
   summary: "Cancel a run",
   permission: "run.cancel",
-  status: 204,
   failures: [missing("run"), conflict("The run has ended already.")],
 });
 
@@ -182,11 +178,9 @@ export const purgeRun = defineOperation({
   id: "purgeRun",
   method: "post",
   path: "/runs/{runId}/purge",
-  tag: TAG,
   summary: "Purge a run's data now",
   description: "Deletes inputs, journal, reviews and results before the retention ends. The run's row stays.",
   permission: "run.purge",
-  status: 204,
   failures: [missing("run"), conflict("The run has not ended yet, or its data is already purged.")],
 });
 
@@ -194,10 +188,8 @@ export const readRunAgain = defineOperation({
   id: "readRunAgain",
   method: "get",
   path: "/runs/{runId}/run-again",
-  tag: TAG,
   summary: "Preview a rerun",
   permission: "run.trigger",
-  status: 200,
   answer: closed(
     {
       blueprint_version: orNull(count("The current version, which would be executed.")),
@@ -215,7 +207,6 @@ export const runAgain = defineOperation({
   id: "runAgain",
   method: "post",
   path: "/runs/{runId}/run-again",
-  tag: TAG,
   summary: "Rerun a run",
   description:
     "Starts a new run with the same inputs, credentials, name and metadata, on the Blueprint's current version. It writes again, so a Blueprint that writes requires a second factor given within the last thirty minutes.",
@@ -259,11 +250,9 @@ export const readRunGraph = defineOperation({
   id: "readRunGraph",
   method: "get",
   path: "/runs/{runId}/graph",
-  tag: TAG,
   summary: "Read the graph of a run",
   description: "The graph of the Blueprint version that it executes.",
   permission: "run.read",
-  status: 200,
   answer: graph,
   failures: [missing("run")],
 });
@@ -272,7 +261,6 @@ export const listResultRecords = defineOperation({
   id: "listResultRecords",
   method: "get",
   path: "/runs/{runId}/results/{resultKey}/records",
-  tag: TAG,
   summary: "List records of a result, starting at any ordinal",
   permission: "run.results",
   query: closed({
@@ -281,21 +269,10 @@ export const listResultRecords = defineOperation({
     ),
     limit: paging.limit,
   }),
-  status: 200,
   answer: closed(
     {
       total_records: count("Records of the whole result."),
-      items: Type.Array(
-        closed(
-          {
-            ordinal: count("Its ordinal, from 0."),
-            data: Type.Unknown({ description: "The record." }),
-            errors: Type.Array(Type.Unknown(), { description: "Its errors." }),
-            is_valid: Type.Boolean({ description: "Whether it has no errors." }),
-          },
-          { title: "ResultRecord" },
-        ),
-      ),
+      items: Type.Array(record("ResultRecord")),
     },
     { title: "ResultRecords" },
   ),
@@ -306,7 +283,6 @@ export const downloadResult = defineOperation({
   id: "downloadResult",
   method: "get",
   path: "/runs/{runId}/results/{resultKey}/download",
-  tag: TAG,
   summary: "Download a result as a file",
   description:
     "Streamed. `csv` and `xlsx` have a column for each key and two for validity and errors; `ndjson` has the records unchanged.",
@@ -317,7 +293,6 @@ export const downloadResult = defineOperation({
       Type.Boolean({ description: "csv: begin with a byte order mark, so that Excel reads it as UTF-8." }),
     ),
   }),
-  status: 200,
   streams: "application/octet-stream",
   failures: [missing("run or result"), conflict("The run is not completed, or its data was purged.")],
 });

@@ -1,9 +1,9 @@
 import Type from "typebox";
 import { limits } from "#domain/limits.ts";
-import { closed, conflict, missing, oneOf, orNull, text, time } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { closed, conflict, missing, ofAccount, oneOf, orNull, text, time } from "./fields.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Account secrets";
+const defineOperation = operationsOf("Account secrets");
 
 const warnings = Type.Array(
   text(
@@ -15,14 +15,12 @@ export const listSecrets = defineOperation({
   id: "listSecrets",
   method: "get",
   path: "/secrets",
-  tag: TAG,
   summary: "List account secrets, by account and name",
   description: "Values are never returned.",
   permission: "secret.read",
   query: closed({
-    account: Type.Optional(Type.String({ maxLength: 200, description: "The account's name." })),
+    account: ofAccount,
   }),
-  status: 200,
   answer: closed(
     {
       items: Type.Array(
@@ -53,7 +51,6 @@ export const setSecret = defineOperation({
   id: "setSecret",
   method: "post",
   path: "/secrets",
-  tag: TAG,
   summary: "Set an account secret",
   description:
     "The value is sealed together with its allowed origins, and no operation returns it. An existing secret of the same name is replaced together with its origins.",
@@ -76,7 +73,6 @@ export const setSecret = defineOperation({
       description: "The secret itself: one line.",
     }),
   }),
-  status: 200,
   answer: closed(
     { change: oneOf(["created", "replaced"], "Whether a secret of that name existed."), warnings },
     { title: "AccountSecretSet" },
@@ -88,7 +84,6 @@ export const deleteSecret = defineOperation({
   id: "deleteSecret",
   method: "delete",
   path: "/secrets/{account}/{secret}",
-  tag: TAG,
   summary: "Delete an account secret",
   description: "Immediate and permanent.",
   permission: "secret.manage",
@@ -99,6 +94,5 @@ export const deleteSecret = defineOperation({
       }),
     ),
   }),
-  status: 204,
   failures: [missing("secret"), conflict("Current strategies use it.")],
 });

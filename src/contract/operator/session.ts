@@ -1,9 +1,9 @@
 import Type from "typebox";
 import { SIGN_IN_WAYS } from "#domain/operator.ts";
 import { closed, conflict, missing, oneOf, orNull, role, text, time, whole, count } from "./fields.ts";
-import { defineOperation } from "./operation.ts";
+import { operationsOf } from "./operation.ts";
 
-const TAG = "Sign-in";
+const defineOperation = operationsOf("Sign-in");
 
 const signedInBy = oneOf(
   SIGN_IN_WAYS,
@@ -53,7 +53,6 @@ export const signIn = defineOperation({
   id: "signIn",
   method: "post",
   path: "/session",
-  tag: TAG,
   summary: "Sign in",
   description:
     "Sets the session's cookie. If the operator has a second factor and `code` is missing, the answer is 401 with the detail code `second_factor_required`; after too many attempts it is 429 with the same code, and password and code together are still accepted. A generated password is valid for seven days; after that the answer is 401 with `password_expired`. The header `X-CSRF-Token` must be present, with any value.",
@@ -71,10 +70,8 @@ export const readMe = defineOperation({
   id: "readMe",
   method: "get",
   path: "/me",
-  tag: TAG,
   summary: "Read the signed-in operator",
   permission: "self.manage",
-  status: 200,
   answer: me,
 });
 
@@ -82,22 +79,18 @@ export const signOut = defineOperation({
   id: "signOut",
   method: "delete",
   path: "/session",
-  tag: TAG,
   summary: "Sign out",
   permission: "self.manage",
-  status: 204,
 });
 
 export const stepUp = defineOperation({
   id: "stepUp",
   method: "post",
   path: "/session/step-up",
-  tag: TAG,
   summary: "Confirm the second factor (step-up)",
   description: "Sets a new cookie and invalidates the old one.",
   permission: "self.manage",
   body: closed({ code }),
-  status: 200,
   answer: me,
 });
 
@@ -105,10 +98,8 @@ export const listOwnSessions = defineOperation({
   id: "listOwnSessions",
   method: "get",
   path: "/me/sessions",
-  tag: TAG,
   summary: "List your own sessions",
   permission: "self.manage",
-  status: 200,
   answer: whole(
     "OperatorSessions",
     closed(
@@ -131,10 +122,8 @@ export const endOwnSession = defineOperation({
   id: "endOwnSession",
   method: "delete",
   path: "/me/sessions/{sessionId}",
-  tag: TAG,
   summary: "End one of your own sessions",
   permission: "self.manage",
-  status: 204,
   failures: [missing("session of yours")],
 });
 
@@ -142,7 +131,6 @@ export const changePassword = defineOperation({
   id: "changePassword",
   method: "post",
   path: "/me/password",
-  tag: TAG,
   summary: "Change your own password",
   description: "Ends the other sessions.",
   permission: "self.manage",
@@ -150,7 +138,6 @@ export const changePassword = defineOperation({
     current_password: password("The current password."),
     new_password: password("12 to 256 characters."),
   }),
-  status: 200,
   answer: me,
   failures: [conflict("Another request has just changed the sign-in.")],
 });
@@ -159,7 +146,6 @@ export const beginSecondFactor = defineOperation({
   id: "beginSecondFactor",
   method: "post",
   path: "/me/second-factor",
-  tag: TAG,
   summary: "Begin to set up an authenticator app",
   permission: "self.manage",
   body: closed({
@@ -167,7 +153,6 @@ export const beginSecondFactor = defineOperation({
       password("The password; optional within five minutes of a sign-in at the provider."),
     ),
   }),
-  status: 200,
   answer: closed(
     {
       secret: text("The key to type into an app, in base32."),
@@ -186,12 +171,10 @@ export const confirmSecondFactor = defineOperation({
   id: "confirmSecondFactor",
   method: "post",
   path: "/me/second-factor/confirm",
-  tag: TAG,
   summary: "Confirm an authenticator app with its first code",
   description: "From now on, signing in requires a code. Ends the other sessions.",
   permission: "self.manage",
   body: closed({ code }),
-  status: 200,
   answer: closed({ recovery_codes: recoveryCodes, me }, { title: "SecondFactor" }),
   failures: [conflict("A second factor is already set up, or its setup was not begun.")],
 });
@@ -200,11 +183,9 @@ export const renewRecoveryCodes = defineOperation({
   id: "renewRecoveryCodes",
   method: "post",
   path: "/me/recovery-codes",
-  tag: TAG,
   summary: "Replace the recovery codes",
   description: "Needs a second factor given within the last five minutes.",
   permission: "self.manage",
   body: closed({ current_password: password("The password.") }),
-  status: 200,
   answer: closed({ recovery_codes: recoveryCodes }, { title: "RecoveryCodes" }),
 });
