@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { BUILT_IN_STEPS, RUN_ERROR, RUN_STATUSES } from "#domain/run.ts";
 import { notAuthorised, notFound } from "./failures.ts";
 import { EXAMPLE, id, nullable, openSet, runKey, timestamp } from "./fields.ts";
-import type { Operation } from "./operation.ts";
+import { json, type Operation } from "./operation.ts";
 import { runId } from "./parameters.ts";
 
 const runError = Type.Object(
@@ -78,22 +78,17 @@ export const readRunStatus: Operation = {
     {
       status: 200,
       description: "The run's status projection.",
-      content: {
-        "application/json": {
-          schema: runStatus,
-          examples: {
-            running,
-            completed: { ...ended, status: "completed", progress_step: "completed" },
-            failed: {
-              ...ended,
-              status: "failed",
-              progress_step: "failed",
-              started_at: null,
-              error: RUN_ERROR,
-            },
-          },
+      content: json(runStatus, {
+        running,
+        completed: { ...ended, status: "completed", progress_step: "completed" },
+        failed: {
+          ...ended,
+          status: "failed",
+          progress_step: "failed",
+          started_at: null,
+          error: RUN_ERROR,
         },
-      },
+      }),
     },
   ],
   failures: [notAuthorised, notFound("Run", "There is no such run in the account of the key.")],

@@ -3,14 +3,15 @@ import { limits } from "#domain/limits.ts";
 import {
   emptyKeyExample,
   errorExample,
-  idempotencyConflict,
   notAuthorised,
   notFound,
+  refusedField,
+  reportedConflict,
   tooLarge,
   unsupportedType,
 } from "./failures.ts";
 import { EXAMPLE, id, runKey } from "./fields.ts";
-import type { Operation } from "./operation.ts";
+import { json, type Operation } from "./operation.ts";
 import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "./parameters.ts";
 
 const ROUTED =
@@ -93,9 +94,6 @@ export type RunAcceptedBody = Static<typeof runAccepted>;
 
 const accepted: RunAcceptedBody = { id: EXAMPLE.run, run_key: EXAMPLE.runKey, status: "queued" };
 
-const refused = (field: string, message: string) =>
-  errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
-
 export const triggerBlueprint: Operation = {
   id: "triggerBlueprint",
   method: "post",
@@ -136,7 +134,7 @@ export const triggerBlueprint: Operation = {
       status: 202,
       description: "The run is queued.",
       headers: ["Idempotent-Replay", ...reportedKeys],
-      content: { "application/json": { schema: runAccepted, examples: { accepted } } },
+      content: json(runAccepted, { accepted }),
     },
   ],
   failures: [
@@ -156,7 +154,7 @@ export const triggerBlueprint: Operation = {
     },
     notAuthorised,
     notFound("Blueprint", "There is no such Blueprint in the account of the key."),
-    { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
+    reportedConflict,
     tooLarge(
       "JSON: more than 5 MiB or more than 250,000 values. Multipart: a file over 50 MiB, inline parts over 5 MiB together or 1 MiB each, more than 20 files, 200 parts or 100 MiB in all.",
     ),
@@ -170,7 +168,7 @@ export const triggerBlueprint: Operation = {
         "The `Idempotency-Key` header, the body, a credential or an input is invalid. `details[].field` names it as the caller wrote it: `credential_id` or `credential_ids`, `run_name`, or the path inside an input (`period.from`).",
       headers: reportedKeys,
       examples: {
-        credential_id: refused(
+        credential_id: refusedField(
           "credential_id",
           "`credential_id` names a credential that does not exist in this account.",
         ),

@@ -1,6 +1,6 @@
 import { runStatus, running } from "./blueprint-runs.ts";
-import { emptyKeyExample, errorExample, idempotencyConflict, notAuthorised, notFound } from "./failures.ts";
-import type { Operation } from "./operation.ts";
+import { errorExample, idempotencyConflict, invalidKey, notAuthorised, notFound } from "./failures.ts";
+import { json, type Operation } from "./operation.ts";
 import { idempotencyKey, runId } from "./parameters.ts";
 
 export const cancelRun: Operation = {
@@ -17,19 +17,14 @@ export const cancelRun: Operation = {
       status: 200,
       description: "The run is cancelled: its status projection.",
       headers: ["Idempotent-Replay"],
-      content: {
-        "application/json": {
-          schema: runStatus,
-          examples: {
-            cancelled: {
-              ...running,
-              status: "cancelled",
-              progress_step: "cancelled",
-              ended_at: "2026-11-21T07:08:12.789Z",
-            },
-          },
+      content: json(runStatus, {
+        cancelled: {
+          ...running,
+          status: "cancelled",
+          progress_step: "cancelled",
+          ended_at: "2026-11-21T07:08:12.789Z",
         },
-      },
+      }),
     },
   ],
   failures: [
@@ -43,11 +38,7 @@ export const cancelRun: Operation = {
         ...idempotencyConflict.examples,
       },
     },
-    {
-      status: 422,
-      description: "The `Idempotency-Key` header is empty, too long or sent twice.",
-      examples: { idempotency_key: emptyKeyExample },
-    },
+    invalidKey,
   ],
   curl: {
     curl: `curl -sS -X POST "$BASE_URL/blueprint-runs/$RUN_ID/cancel" \\

@@ -4,14 +4,14 @@ import { limits } from "#domain/limits.ts";
 import { EXAMPLE, id, nullable, openSet, strategyId, timestamp } from "./fields.ts";
 import {
   emptyKeyExample,
-  errorExample,
-  idempotencyConflict,
   lacksScope,
   notFound,
+  refusedField,
+  reportedConflict,
   tooLarge,
   unsupportedType,
 } from "./failures.ts";
-import type { Operation } from "./operation.ts";
+import { json, type Operation } from "./operation.ts";
 import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
 
 /** Spec, POST /credential-sessions. Unknown keys are ignored, `null` is an omitted field (docs/api.md#credential-sessions). */
@@ -96,9 +96,6 @@ const completed: CredentialSessionBody = {
   completed_at: "2026-11-21T07:10:11.120Z",
 };
 
-const refused = (field: string, message: string) =>
-  errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
-
 const TAG = "Credential sessions";
 
 export const createCredentialSession: Operation = {
@@ -112,30 +109,25 @@ export const createCredentialSession: Operation = {
   parameters: [idempotencyKey, prefer],
   body: {
     required: true,
-    content: {
-      "application/json": {
-        schema: credentialSessionRequest,
-        examples: {
-          session: {
-            strategy_id: EXAMPLE.strategy,
-            name: "Northwind of user 1234",
-            return_url: EXAMPLE.returnUrl,
-          },
-        },
+    content: json(credentialSessionRequest, {
+      session: {
+        strategy_id: EXAMPLE.strategy,
+        name: "Northwind of user 1234",
+        return_url: EXAMPLE.returnUrl,
       },
-    },
+    }),
   },
   answers: [
     {
       status: 201,
       description: "The session, `pending`.",
       headers: ["Idempotent-Replay", ...reportedKeys],
-      content: { "application/json": { schema: credentialSession, examples: { pending } } },
+      content: json(credentialSession, { pending }),
     },
   ],
   failures: [
     lacksScope("sessions"),
-    { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
+    reportedConflict,
     tooLarge("The body has more than 1 MiB or more than 250,000 values."),
     unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
     {
@@ -144,11 +136,11 @@ export const createCredentialSession: Operation = {
       description:
         "The `Idempotency-Key` header or the body is invalid: no JSON object, nested more than 64 levels deep, a wrong type, an unknown `strategy_id`, a `return_url` off the allowlist. `details[].field` names the field.",
       examples: {
-        strategy_id: refused(
+        strategy_id: refusedField(
           "strategy_id",
           "`strategy_id` is not an authentication strategy of this account.",
         ),
-        return_url: refused(
+        return_url: refusedField(
           "return_url",
           "The origin (scheme, host and port) of `return_url` is not on this account's allowlist.",
         ),
@@ -179,12 +171,11 @@ export const readCredentialSession: Operation = {
     {
       status: 200,
       description: "The session. `expired` is shown from the instant `expires_at` is reached.",
-      content: {
-        "application/json": {
-          schema: credentialSession,
-          examples: { completed, pending, expired: { ...pending, status: "expired", hosted_url: null } },
-        },
-      },
+      content: json(credentialSession, {
+        completed,
+        pending,
+        expired: { ...pending, status: "expired", hosted_url: null },
+      }),
     },
   ],
   failures: [

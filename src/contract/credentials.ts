@@ -1,4 +1,4 @@
-import { emptyKeyExample, idempotencyConflict, lacksScope, notFound } from "./failures.ts";
+import { idempotencyConflict, invalidKey, lacksScope, notFound } from "./failures.ts";
 import { EXAMPLE } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import { idempotencyKey, inPath } from "./parameters.ts";
@@ -23,11 +23,7 @@ export const deleteCredential: Operation = {
       "There is no such credential in the account of the key, or it was deleted before.",
     ),
     idempotencyConflict,
-    {
-      status: 422,
-      description: "The `Idempotency-Key` header is empty, too long or sent twice.",
-      examples: { idempotency_key: emptyKeyExample },
-    },
+    invalidKey,
   ],
   curl: {
     curl: `curl -sS -i -X DELETE "$BASE_URL/credentials/$CREDENTIAL_ID" \\

@@ -4,14 +4,14 @@ import { limits } from "#domain/limits.ts";
 import { EXAMPLE, id, keyed, nullable, openSet, timestamp } from "./fields.ts";
 import {
   emptyKeyExample,
-  errorExample,
-  idempotencyConflict,
   lacksScope,
   notFound,
+  refusedField,
+  reportedConflict,
   tooLarge,
   unsupportedType,
 } from "./failures.ts";
-import type { Operation } from "./operation.ts";
+import { json, type Operation } from "./operation.ts";
 import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
 
 const seconds = (ms: number): number => ms / 1_000;
@@ -144,9 +144,6 @@ const completed: EmbeddedSessionBody = {
   completed_at: "2026-11-21T07:10:11.120Z",
 };
 
-const refused = (field: string, message: string) =>
-  errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
-
 const TAG = "Embedded credential sessions";
 
 export const createEmbeddedSession: Operation = {
@@ -160,29 +157,21 @@ export const createEmbeddedSession: Operation = {
   parameters: [idempotencyKey, prefer],
   body: {
     required: true,
-    content: {
-      "application/json": {
-        schema: request,
-        examples: { session: { origin: ORIGIN, blueprint_keys: [EXAMPLE.blueprintKey], locale: "de" } },
-      },
-    },
+    content: json(request, {
+      session: { origin: ORIGIN, blueprint_keys: [EXAMPLE.blueprintKey], locale: "de" },
+    }),
   },
   answers: [
     {
       status: 201,
       description: "The session, `pending`, with its client token.",
       headers: ["Idempotent-Replay", ...reportedKeys],
-      content: {
-        "application/json": {
-          schema: created,
-          examples: { pending: { ...pending, client_token: "CLIENT_TOKEN" } },
-        },
-      },
+      content: json(created, { pending: { ...pending, client_token: "CLIENT_TOKEN" } }),
     },
   ],
   failures: [
     lacksScope("sessions"),
-    { ...idempotencyConflict, headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys] },
+    reportedConflict,
     tooLarge("The body has more than 1 MiB or more than 250,000 values."),
     unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
     {
@@ -191,8 +180,11 @@ export const createEmbeddedSession: Operation = {
       description:
         "The `Idempotency-Key` header or the body is invalid: no JSON object, a wrong type, an `origin` that is not one of the account's, an unknown Blueprint or one that takes no credential. `details[].field` names the field.",
       examples: {
-        origin: refused("origin", "`origin` is not one of this account's origins for embedding."),
-        blueprint_keys: refused("blueprint_keys.0", "`blueprint_keys.0` is not a Blueprint of this account."),
+        origin: refusedField("origin", "`origin` is not one of this account's origins for embedding."),
+        blueprint_keys: refusedField(
+          "blueprint_keys.0",
+          "`blueprint_keys.0` is not a Blueprint of this account.",
+        ),
         idempotency_key: emptyKeyExample,
       },
     },
@@ -220,12 +212,11 @@ export const readEmbeddedSession: Operation = {
     {
       status: 200,
       description: "The session. `expired` is shown from the instant `expires_at` is reached.",
-      content: {
-        "application/json": {
-          schema: embeddedSession,
-          examples: { completed, pending, expired: { ...pending, status: "expired", embed_url: null } },
-        },
-      },
+      content: json(embeddedSession, {
+        completed,
+        pending,
+        expired: { ...pending, status: "expired", embed_url: null },
+      }),
     },
   ],
   failures: [

@@ -2,6 +2,7 @@ import { lacksScopeText, type KeyScope } from "#domain/key-scope.ts";
 import type { ProblemCode, ProblemType } from "#domain/problem.ts";
 import type { ErrorBody } from "./error.ts";
 import type { Failure } from "./operation.ts";
+import { reportedKeys } from "./parameters.ts";
 
 /** An error's body as the service writes it: a detail always has its three keys. */
 export function errorExample(
@@ -132,13 +133,28 @@ export const idempotencyConflict: Failure = {
   },
 };
 
-const EMPTY_KEY =
-  "The header Idempotency-Key must not be empty; leave it out to send the request without one.";
+/** The same where the body has been read before. */
+export const reportedConflict: Failure = {
+  ...idempotencyConflict,
+  headers: [...(idempotencyConflict.headers ?? []), ...reportedKeys],
+};
+
+/** The example of a field that is refused. */
+export const refusedField = (field: string, message: string): ErrorBody =>
+  errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
 
 /** The example of a 422 that every operation with an `Idempotency-Key` can answer. */
-export const emptyKeyExample = errorExample("validation_error", EMPTY_KEY, [
-  { code: "invalid_input_data", field: "Idempotency-Key" },
-]);
+export const emptyKeyExample = refusedField(
+  "Idempotency-Key",
+  "The header Idempotency-Key must not be empty; leave it out to send the request without one.",
+);
+
+/** An operation without a body can refuse the key alone. */
+export const invalidKey: Failure = {
+  status: 422,
+  description: "The `Idempotency-Key` header is empty, too long or sent twice.",
+  examples: { idempotency_key: emptyKeyExample },
+};
 
 export const tooLarge = (description: string): Failure => ({
   status: 413,

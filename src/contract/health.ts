@@ -1,5 +1,5 @@
 import Type from "typebox";
-import type { Operation } from "./operation.ts";
+import { json, type Operation } from "./operation.ts";
 
 const health = (description: string, examples: readonly string[]) =>
   Type.Object(
@@ -30,12 +30,12 @@ export const readLiveness: Operation = {
     {
       status: 200,
       description: "It is up.",
-      content: { "application/json": { schema: state, examples: { up: { status: "ok" } } } },
+      content: json(state, { up: { status: "ok" } }),
     },
     {
       status: 503,
       description: "It is up and can't go on.",
-      content: { "application/json": { schema: state, examples: { gone: { status: "database gone" } } } },
+      content: json(state, { gone: { status: "database gone" } }),
     },
   ],
   failures: [],
@@ -56,17 +56,15 @@ export const readReadiness: Operation = {
     {
       status: 200,
       description: "It can work.",
-      content: { "application/json": { schema: state, examples: { ready: { status: "ready" } } } },
+      content: json(state, { ready: { status: "ready" } }),
     },
     {
       status: 503,
       description: "It can't.",
-      content: {
-        "application/json": {
-          schema: state,
-          examples: { draining: { status: "draining" }, database: { status: "database unavailable" } },
-        },
-      },
+      content: json(state, {
+        draining: { status: "draining" },
+        database: { status: "database unavailable" },
+      }),
     },
   ],
   failures: [],

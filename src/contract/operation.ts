@@ -30,6 +30,11 @@ export interface Media {
   readonly examples: Readonly<Record<string, unknown>>;
 }
 
+/** A body of JSON, as the content of a request or an answer. */
+export const json = (schema: TSchema, examples: Media["examples"]) => ({
+  "application/json": { schema, examples },
+});
+
 export interface Answer {
   readonly status: number;
   readonly description: string;

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { errorExample, notAuthorised, notFound } from "./failures.ts";
 import { EXAMPLE, keyed, runKey, timestamp } from "./fields.ts";
-import type { Operation, Parameter } from "./operation.ts";
+import { json, type Operation, type Parameter } from "./operation.ts";
 import { runId } from "./parameters.ts";
 
 /** An item of a record's `errors`: docs/api.md#results. */
@@ -154,7 +154,7 @@ export const readRunResults: Operation = {
     {
       status: 200,
       description: "The results.",
-      content: { "application/json": { schema: runResults, examples: { direct, presigned_url: presigned } } },
+      content: json(runResults, { direct, presigned_url: presigned }),
     },
   ],
   failures: [

@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { notAuthorised, notFound } from "./failures.ts";
 import { keyed } from "./fields.ts";
-import type { Operation } from "./operation.ts";
+import { json, type Operation } from "./operation.ts";
 import { blueprintKey } from "./parameters.ts";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
@@ -24,25 +24,20 @@ export const readTriggerSchema: Operation = {
     {
       status: 200,
       description: "The schema.",
-      content: {
-        "application/json": {
-          schema: triggerSchema,
-          examples: {
-            invoices: {
-              $schema: DIALECT,
-              title: "Supplier invoices",
-              type: "object",
-              properties: {
-                credential_id: { type: ["string", "array", "null"] },
-                purchase_order: { title: "Purchase order", type: ["string", "number"] },
-                period: { description: "An input: JSON, also as text." },
-              },
-              required: ["purchase_order"],
-              additionalProperties: { description: "Ignored, without an error: no key of this Blueprint." },
-            },
+      content: json(triggerSchema, {
+        invoices: {
+          $schema: DIALECT,
+          title: "Supplier invoices",
+          type: "object",
+          properties: {
+            credential_id: { type: ["string", "array", "null"] },
+            purchase_order: { title: "Purchase order", type: ["string", "number"] },
+            period: { description: "An input: JSON, also as text." },
           },
+          required: ["purchase_order"],
+          additionalProperties: { description: "Ignored, without an error: no key of this Blueprint." },
         },
-      },
+      }),
     },
   ],
   failures: [notAuthorised, notFound("Blueprint", "There is no such Blueprint in the account of the key.")],
