@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { findFlow, findFrame, type Flow } from "#actions/sessions/embedded-flow.ts";
+import { findFlow, findFrame } from "#actions/sessions/embedded-flow.ts";
 import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import { leave } from "#actions/sessions/redirect-to-provider.ts";
@@ -7,6 +7,7 @@ import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";
 import { languageOf, sendFrameEnd } from "./frame-answer.ts";
 import { choose, refresh, submit, watchSignIn } from "./frame-steps.ts";
+import type { Ask } from "./frame-views.ts";
 import { sendToTarget } from "./oauth-routes.ts";
 import { renderForbidden, renderUnknown } from "./pages/message-pages.ts";
 import { renderFrame, renderOpening } from "./pages/frame-pages.ts";
@@ -42,7 +43,7 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
         handler: async (request, reply) => await getFrame(services, request, reply),
       });
       pages.get("/opening", async (request, reply) => await getOpening(services, request, reply));
-      const step = (name: string, take: FrameStep): void => {
+      const step = (name: string, take: (ask: Ask) => Promise<FastifyReply>): void => {
         pages.post(
           `/:session/${name}`,
           async (request, reply) => await withFlow(services, request, reply, take),
@@ -77,19 +78,12 @@ const getFrame: Handler = async (services, request, reply) => {
 const getOpening: Handler = async (services, request, reply) =>
   await sendPage(reply, 200, renderOpening(shellFor(services, request)), "window");
 
-type FrameStep = (
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  flow: Flow,
-) => Promise<FastifyReply>;
-
 /** Requests of the frame's script: same-origin, with the client token in a header. Cookies are ignored. */
 async function withFlow(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  take: FrameStep,
+  take: (ask: Ask) => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   if (!isSameOrigin(services, request)) return await sendFrameEnd(services, request, reply, 403, "internal");
   throttleForm(services, "address", services.clientOf(request.raw));
@@ -97,7 +91,7 @@ async function withFlow(
   const flow = await findFlow(services, sessionOf(request), token);
   if (!flow) return await sendFrameEnd(services, request, reply, 404, "internal");
   throttleForm(services, "link", flow.session.id);
-  return await take(services, request, reply, flow);
+  return await take({ services, request, reply, flow });
 }
 
 /**

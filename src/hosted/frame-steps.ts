@@ -13,7 +13,7 @@ import { checkCsrf, submitCredentials } from "#actions/sessions/hosted-session.t
 import { prepareToLeave } from "#actions/sessions/redirect-to-provider.ts";
 import type { Services } from "#actions/services.ts";
 import { frameShell, sendFrameAnswer, sendFrameJson } from "./frame-answer.ts";
-import { clientTokenOf, sendEnd, sendStep, slotToken, timeOf, type Extra } from "./frame-views.ts";
+import { clientTokenOf, sendEnd, sendStep, slotToken, timeOf, type Ask, type Extra } from "./frame-views.ts";
 import { windowView } from "./pages/frame-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
 
@@ -21,29 +21,18 @@ const read = async (request: FastifyRequest): Promise<ReadonlyMap<string, string
   await readForm(request, formShape([]));
 
 /** The current view: at the start, in another language, back at the picker, after a failure. Changes nothing. */
-export async function refresh(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  flow: Flow,
-): Promise<FastifyReply> {
-  const asked = await read(request);
-  const ask = { services, request, reply, flow };
-  return await sendStep(ask, await readStep(services, flow, asked.get("_pick") === "1"), {
+export async function refresh(ask: Ask): Promise<FastifyReply> {
+  const asked = await read(ask.request);
+  return await sendStep(ask, await readStep(ask.services, ask.flow, asked.get("_pick") === "1"), {
     isOwn: asked.get("_own") === "1",
     // Entered values that are not secret, for the same form in another language, or to be copied after expiry.
     values: asked,
   });
 }
 
-export async function choose(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  flow: Flow,
-): Promise<FastifyReply> {
-  const asked = await read(request);
-  const ask = { services, request, reply, flow };
+export async function choose(ask: Ask): Promise<FastifyReply> {
+  const { services, flow } = ask;
+  const asked = await read(ask.request);
   const csrf = await checkCsrf(services, clientTokenOf(services, flow), asked.get("_csrf") ?? "");
   if (csrf === "bad") return await sendEnd(ask, "internal");
   if (!(await mayTry(services, flow))) return await sendEnd(ask, "too_many_attempts");
@@ -55,13 +44,8 @@ export async function choose(
 }
 
 /** The form of a slot. Values are checked and sealed as on the hosted form; of any number of submits exactly one succeeds. */
-export async function submit(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  flow: Flow,
-): Promise<FastifyReply> {
-  const ask = { services, request, reply, flow };
+export async function submit(ask: Ask): Promise<FastifyReply> {
+  const { services, request, reply, flow } = ask;
   const { slot: name } = request.query as { slot?: unknown };
   const slot = await findSlot(services, flow, typeof name === "string" ? name : "");
   if (!slot) return await sendStep(ask, await readStep(services, flow));
@@ -105,21 +89,17 @@ export async function submit(
 }
 
 /** Whether the window has returned. docs/decisions/0019: the result comes through the service. */
-export async function watchSignIn(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  flow: Flow,
-): Promise<FastifyReply> {
+export async function watchSignIn(ask: Ask): Promise<FastifyReply> {
+  const { services, request, reply, flow } = ask;
   const state = (await read(request)).get("state") ?? "";
   const seen = flow.session.status === "pending" ? await readSignIn(services, flow, state) : "done";
   if (seen === "waiting") return await sendFrameJson(reply, { waiting: true });
   const now = await again(services, flow);
-  const ask = { services, request, reply, flow: now };
-  if (seen === "done") return await sendStep(ask, await readStep(services, now), { isOwn: true });
+  const then = { ...ask, flow: now };
+  if (seen === "done") return await sendStep(then, await readStep(services, now), { isOwn: true });
   const isRefused = seen === "refused";
   const message = isRefused ? "The end user did not agree at the target." : "The sign-in did not end well.";
-  return await sendStep(ask, await readStep(services, now), {
+  return await sendStep(then, await readStep(services, now), {
     notice: seen,
     answer: {
       error: { code: isRefused ? "oauth_denied" : "oauth_failed", message, recoverable: true },
