@@ -1,4 +1,4 @@
-import { strategyTemplate } from "#cli/templates.ts";
+import { strategyTemplate } from "#cli/strategy-template.ts";
 import { commonLoginKeys, commonNodeKeys } from "#domain/config-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { NodeType } from "#nodes/define-node.ts";

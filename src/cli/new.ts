@@ -2,14 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Option, type Command } from "commander";
 import { formatProblem } from "#domain/config-problem.ts";
+import { blueprintTemplate, SOURCES } from "./blueprint-template.ts";
 import { CommandFailed, EXIT_CODES, print } from "./output.ts";
-import {
-  blueprintTemplate,
-  LOGIN_TEMPLATES,
-  SOURCES,
-  strategyTemplate,
-  type TemplateNames,
-} from "./templates.ts";
+import { LOGIN_TEMPLATES, strategyTemplate, type TemplateNames } from "./strategy-template.ts";
 
 interface NewOptions {
   account: string;

@@ -4,7 +4,8 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { loginTypes } from "#strategies/registry.ts";
-import { blueprintTemplate, LOGIN_TEMPLATES, SOURCES, strategyTemplate } from "#cli/templates.ts";
+import { blueprintTemplate, SOURCES } from "#cli/blueprint-template.ts";
+import { LOGIN_TEMPLATES, strategyTemplate } from "#cli/strategy-template.ts";
 import { check } from "../config/problems-of.ts";
 import { latchkey, newFolder } from "./program.ts";
 
