@@ -2,11 +2,10 @@ import { InvalidArgumentError, type Command } from "commander";
 import { CURRENT_VERSION_NAME } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { refusal } from "./apply.ts";
-import { paint, print, table, tell } from "./output.ts";
+import { paint, plain, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { proposedInstead } from "./proposed.ts";
 import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
-import { plain } from "./review-records.ts";
 
 export function addBlueprints(program: Command, composition: Composition): void {
   const blueprints = program

@@ -4,11 +4,10 @@ import type { ListedCredential } from "#db/credentials/login-lockouts.ts";
 import { Problem } from "#domain/problem.ts";
 import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, printItems, table } from "./output.ts";
+import { CommandFailed, plain, print, printItems, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { minute } from "./pages.ts";
+import { listOf, minute } from "./pages.ts";
 import { addRebind } from "./rebind.ts";
-import { plain } from "./review-records.ts";
 
 /** For operators on the machine. The public API has no such list, and this one has no secrets. */
 export function addCredentials(program: Command, composition: Composition): void {
@@ -105,14 +104,8 @@ const unknownCredential = (id: string): CommandFailed =>
   new CommandFailed(`There is no credential ${id}. \`latchkey credentials list\` shows the ids.`);
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
-  const [{ requireAccount }, { listCredentials }] = await Promise.all([
-    import("#actions/operator-error.ts"),
-    import("#db/credentials/login-lockouts.ts"),
-  ]);
-  const { account: slug } = options;
-  const rows = await composition.withDatabase(
-    async (db) => await listCredentials(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
-  );
+  const { listCredentials } = await import("#db/credentials/login-lockouts.ts");
+  const rows = await listOf(composition, options.account, listCredentials);
   if (options.json) return printItems(rows);
   if (rows.length === 0)
     return print("There are no credentials yet. End users create them by submitting hosted forms.");
@@ -124,7 +117,7 @@ async function list(composition: Composition, options: { account?: string; json?
         row.account,
         row.strategy,
         plain(row.name ?? ""),
-        minute(row.createdAt.toISOString()),
+        minute(row.createdAt),
         stateOf(row),
       ]),
     ),
@@ -132,8 +125,7 @@ async function list(composition: Composition, options: { account?: string; json?
 }
 
 function stateOf({ lockedUntil, rejections, isLoggedIn }: ListedCredential): string {
-  if (lockedUntil)
-    return `${names.locked} until ${minute(lockedUntil.toISOString())}, ${rejectedName(rejections)}`;
+  if (lockedUntil) return `${names.locked} until ${minute(lockedUntil)}, ${rejectedName(rejections)}`;
   if (rejections > 0) return rejectedName(rejections);
   return isLoggedIn ? names.loggedIn : names.ready;
 }

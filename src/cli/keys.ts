@@ -6,6 +6,7 @@ import { KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
+import { listOf, minute } from "./pages.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
   const keys = program
@@ -182,18 +183,11 @@ async function create(composition: Composition, options: CreateOptions): Promise
 }
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
-  const [{ requireAccount }, { listKeys }] = await Promise.all([
-    import("#actions/operator-error.ts"),
-    import("#db/api-keys.ts"),
-  ]);
-  const { account: slug } = options;
-  const rows = await composition.withDatabase(
-    async (db) => await listKeys(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
-  );
+  const { listKeys } = await import("#db/api-keys.ts");
+  const rows = await listOf(composition, options.account, listKeys);
   if (options.json) return printItems(rows);
   if (rows.length === 0)
     return print("There are no API keys yet. Create one: latchkey keys create --account NAME");
-  const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "never";
   print(
     table(
       ["ID", "ACCOUNT", "NAME", "BLUEPRINTS", "SCOPES", "STATE", "CREATED", "LAST USED"],
@@ -204,8 +198,8 @@ async function list(composition: Composition, options: { account?: string; json?
         key.blueprintKeys?.join(",") ?? "all",
         key.scopes?.join(",") ?? "all (from before scopes)",
         stateOf(key),
-        day(key.createdAt),
-        day(key.lastUsedAt),
+        minute(key.createdAt),
+        key.lastUsedAt === null ? "never" : minute(key.lastUsedAt),
       ]),
     ),
   );
@@ -217,8 +211,7 @@ function stateOf(key: ApiKey): string {
   if (key.revokedAt) return `${names.revoked}${why}`;
   if (!key.expiresAt) return names.active;
   if (key.isExpired) return `${names.expired}${why}`;
-  const until = key.expiresAt.toISOString();
   return key.replacedBy === null
-    ? `${names.expiring} ${until.slice(0, 10)}`
-    : `${names.expiring} ${until.slice(0, 16).replace("T", " ")}${why}`;
+    ? `${names.expiring} ${key.expiresAt.toISOString().slice(0, 10)}`
+    : `${names.expiring} ${minute(key.expiresAt)}${why}`;
 }

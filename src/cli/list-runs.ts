@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { getRun, listRuns } from "#actions/operators/list-runs.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
 import { runStateName, STEP_STATE_NAMES } from "#domain/labels/states.ts";
-import { CommandFailed, paint, print, table, tell } from "./output.ts";
-import { addPageOptions, printMore, type PageOptions } from "./pages.ts";
-import { plain } from "./review-records.ts";
+import { CommandFailed, paint, plain, print, table, tell } from "./output.ts";
+import { addPageOptions, printMore, readTime, type PageOptions } from "./pages.ts";
 
 type ListedRun = Awaited<ReturnType<typeof listRuns>>["items"][number];
 type ShownRun = Awaited<ReturnType<typeof getRun>>;
@@ -63,15 +63,6 @@ function readMetadata(text: string, earlier: string[] = []): string[] {
   return [...earlier, text];
 }
 
-function readTime(text: string): string {
-  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/.test(text);
-  if (!isIso || Number.isNaN(Date.parse(text)))
-    throw new InvalidArgumentError(
-      "It must be a date or a time, such as 2026-11-01 or 2026-11-01T08:00:00Z.",
-    );
-  return new Date(text).toISOString();
-}
-
 async function list(composition: Composition, options: ListOptions): Promise<void> {
   const { listRuns } = await import("#actions/operators/list-runs.ts");
   const { name, json, ...given } = options;
@@ -103,16 +94,16 @@ function stateOf({ status, progress_step: step, failure, purged_at: purged }: Li
 
 const second = (time: string): string => time.slice(0, 19).replace("T", " ");
 
-async function read(composition: Composition, id: string): Promise<ShownRun> {
+async function read(db: Database, reference: string): Promise<ShownRun> {
   const [{ getRun }, { requireRun }] = await Promise.all([
     import("#actions/operators/list-runs.ts"),
     import("#actions/runs/require-run.ts"),
   ]);
-  return await composition.withDatabase(async (db) => await getRun(db, (await requireRun(db, id)).id, true));
+  return await getRun(db, (await requireRun(db, reference)).id, true);
 }
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
-  const run = await read(composition, id);
+  const run = await composition.withDatabase(async (db) => await read(db, id));
   if (json === true) return print(JSON.stringify(run));
   print(paint("bold", run.id) + (run.name === null ? "" : `  ${plain(run.name)}`));
   for (const [what, value] of factsOf(run)) if (value !== null) print(`${what.padEnd(12)}${plain(value)}`);
@@ -180,14 +171,9 @@ function turnsOf({ turns_begun: begun, turns_total: total }: ShownRun["steps"][n
 }
 
 async function watch(composition: Composition, reference: string): Promise<void> {
-  const [{ getRun }, { requireRun }] = await Promise.all([
-    import("#actions/operators/list-runs.ts"),
-    import("#actions/runs/require-run.ts"),
-  ]);
   await composition.withDatabase(async (db) => {
-    const { id } = await requireRun(db, reference);
     for (let told = ""; ; await sleep(WATCH_MS)) {
-      const run = await getRun(db, id, true);
+      const run = await read(db, reference);
       const state = stateOf(run);
       if (state !== told) print(state);
       told = state;

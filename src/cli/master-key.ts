@@ -5,6 +5,7 @@ import { MASTER_KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { minute } from "./pages.ts";
 import { openProgressBar } from "./progress-bar.ts";
 
 /** Small batches keep the API responsive and hardly take longer: docs/performance.md. */
@@ -66,22 +67,15 @@ async function status(composition: Composition, asJson: boolean): Promise<void> 
   );
   if (asJson) return printItems(keys);
   const from = privateHalf?.source.name ?? "";
-  const day = (date: Date | null): string => date?.toISOString().slice(0, 16).replace("T", " ") ?? "";
   print(
     table(
       ["KID", "STATE", "SEALS", "REGISTERED", "PRIVATE KEY"],
-      keys.map((key) => [
-        key.kid,
-        STATE_NAMES[key.state],
-        useOf(key),
-        day(key.createdAt),
-        placeOf(key, from),
-      ]),
+      keys.map((key) => [key.kid, STATE_NAMES[key.state], useOf(key), registeredAt(key), placeOf(key, from)]),
     ),
   );
-  for (const key of keys.filter(({ state }) => state === "not registered"))
+  for (const { kid } of keys.filter(({ state }) => state === "not registered"))
     tell(
-      `${key.kid} is in the keyset but not in use here: it was retired, or the command that added it was killed.`,
+      `${kid} is in the keyset but not in use here: it was retired, or the command that added it was killed.`,
     );
 }
 
@@ -93,6 +87,8 @@ const STATE_NAMES: Readonly<Record<KeyStatus["state"], string>> = {
 
 const useOf = ({ use }: KeyStatus): string =>
   use.map(({ noun, total }) => `${total} ${noun}`).join(", ") || "nothing";
+
+const registeredAt = ({ createdAt }: KeyStatus): string => (createdAt === null ? "" : minute(createdAt));
 
 function placeOf({ hasPrivateHalf }: KeyStatus, from: string): string {
   if (hasPrivateHalf === null) return "no keyset on this machine";

@@ -64,6 +64,9 @@ export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** Text from a target must not control the terminal. */
+export const plain = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, " ");
+
 type Style = Parameters<typeof styleText>[0];
 
 /** Colour on a terminal, plain text elsewhere and with NO_COLOR. */

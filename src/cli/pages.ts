@@ -1,5 +1,7 @@
 import { InvalidArgumentError, type Command } from "commander";
+import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
+import type { Composition } from "./composition.ts";
 import { print } from "./output.ts";
 
 /** The options of every list that the operator API returns in pages. */
@@ -22,8 +24,31 @@ export function printMore(nextCursor: string | null): void {
   if (nextCursor !== null) print(`\nMore: --cursor ${nextCursor}`);
 }
 
-/** A time in ISO 8601 without its seconds. */
-export const minute = (time: string): string => time.slice(0, 16).replace("T", " ");
+/** A time without its seconds. */
+export const minute = (time: Date | string): string =>
+  (typeof time === "string" ? time : time.toISOString()).slice(0, 16).replace("T", " ");
+
+/** Lists what belongs to the account of this name, or to all. Throws OperatorError for an unknown name. */
+export async function listOf<Row>(
+  composition: Composition,
+  account: string | undefined,
+  list: (db: Database, accountId: string | null) => Promise<Row>,
+): Promise<Row> {
+  const { requireAccount } = await import("#actions/operator-error.ts");
+  return await composition.withDatabase(
+    async (db) => await list(db, account === undefined ? null : (await requireAccount(db, account)).id),
+  );
+}
+
+/** An option's time, in UTC. */
+export function readTime(text: string): string {
+  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/.test(text);
+  if (!isIso || Number.isNaN(Date.parse(text)))
+    throw new InvalidArgumentError(
+      "It must be a date or a time, such as 2026-11-01 or 2026-11-01T08:00:00Z.",
+    );
+  return new Date(text).toISOString();
+}
 
 function readLimit(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > limits.pageItemsMax)

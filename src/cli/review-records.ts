@@ -9,7 +9,7 @@ import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, paint, print, table } from "./output.ts";
+import { CommandFailed, paint, plain, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { readEditsFile, refusal } from "./review-file.ts";
 
@@ -121,7 +121,8 @@ async function printReview(review: StoredReview, records: AsyncIterable<Reviewed
   print(paint("bold", plain(review.title)));
   if (review.instructions !== null) print(`\n${review.instructions.split("\n").map(plain).join("\n")}`);
   print(`\n${review.account}, ${review.blueprint}, ${runId}, node ${nodeId}: ${stateOf(review)}`);
-  print(`${recordsTotal} records, ${recordsTotal - recordsValid} invalid; ${editing(review)}\n`);
+  const editing = review.editable ? "they can be edited or excluded" : "they can be excluded, not edited";
+  print(`${recordsTotal} records, ${recordsTotal - recordsValid} invalid; ${editing}\n`);
   const first: ReviewedRecord[] = [];
   for await (const record of records) {
     first.push(record);
@@ -130,9 +131,6 @@ async function printReview(review: StoredReview, records: AsyncIterable<Reviewed
   if (first.length > 0) print(recordTable(first));
   if (recordsTotal > first.length) print(`… and ${recordsTotal - first.length} more; --json prints all.`);
 }
-
-const editing = (review: StoredReview): string =>
-  review.editable ? "they can be edited or excluded" : "they can be excluded, not edited";
 
 /** Its state: how it was decided, or how long it waits. */
 function stateOf(review: StoredReview): string {
@@ -168,11 +166,6 @@ function cell(value: Json | undefined): string {
     : characters.join("");
 }
 
-/** Text from a target must not control the terminal. */
-export function plain(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, " ");
-}
-
 async function decide(
   composition: Composition,
   id: string,
@@ -181,13 +174,10 @@ async function decide(
 ): Promise<void> {
   const { audit } = openOwnSigning(composition);
   const { decideReview } = await import("#actions/reviews/decide-review.ts");
+  const log = await composition.log();
+  const who = { actor: { kind: "cli" }, by, reason: reason ?? null } as const;
   const outcome = await composition.withDatabase(
-    async (db) =>
-      await decideReview({ db, log: await composition.log(), audit }, id, decision, {
-        actor: { kind: "cli" },
-        by,
-        reason: reason ?? null,
-      }),
+    async (db) => await decideReview({ db, log, audit }, id, decision, who),
   );
   if (outcome.kind === "unknown") throw unknownReview(id);
   if (outcome.kind === "refused") throw new CommandFailed(refusal(outcome.problems));

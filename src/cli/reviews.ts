@@ -2,9 +2,10 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { StoredReview } from "#db/runs/reviews.ts";
 import type { DoubtfulWrite } from "#db/runs/run-writes.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, printItems, table, tell } from "./output.ts";
+import { CommandFailed, plain, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { addRecordReviews, plain } from "./review-records.ts";
+import { listOf } from "./pages.ts";
+import { addRecordReviews } from "./review-records.ts";
 import { addWriteGroups, readDecision, type DecideOptions } from "./write-groups.ts";
 
 /** What waits for a person. */
@@ -53,14 +54,12 @@ function readOrdinal(text: string): number {
 }
 
 async function list(composition: Composition, options: ListOptions): Promise<void> {
-  const { reviews, writes } = await composition.withDatabase(async (db) => {
-    const [{ requireAccount }, { listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
-      import("#actions/operator-error.ts"),
-      import("#db/runs/run-writes.ts"),
-      import("#db/runs/reviews.ts"),
-    ]);
-    const account = options.account === undefined ? null : await requireAccount(db, options.account);
-    const filter = { accountId: account?.id ?? null, runId: options.run ?? null };
+  const [{ listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
+    import("#db/runs/run-writes.ts"),
+    import("#db/runs/reviews.ts"),
+  ]);
+  const { reviews, writes } = await listOf(composition, options.account, async (db, accountId) => {
+    const filter = { accountId, runId: options.run ?? null };
     return { reviews: await listOpenReviews(db, filter), writes: await listDoubtfulWrites(db, filter) };
   });
   const waiting = [...reviews.map(ofReview), ...writes.map(ofWrite)].sort(

@@ -15,9 +15,8 @@ import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refusal } from "./apply.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, EXIT_CODES, print, tell } from "./output.ts";
+import { CommandFailed, EXIT_CODES, plain, print, tell } from "./output.ts";
 import { readSources } from "./read-sources.ts";
-import { plain } from "./review-records.ts";
 import { openTraceFolder } from "./trace-folder.ts";
 import {
   describeNode,

@@ -7,8 +7,8 @@ import { shorten } from "#domain/config-problem.ts";
 import type { DataRecord } from "#domain/record.ts";
 import type { Value } from "#domain/value.ts";
 import type { CarriedNode } from "#engine/local/local-run.ts";
-import { CommandFailed, paint, print } from "./output.ts";
-import { plain, recordTable } from "./review-records.ts";
+import { CommandFailed, paint, plain, print } from "./output.ts";
+import { recordTable } from "./review-records.ts";
 
 /** A node in the output of `--json`. */
 export interface NodeReport {

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, EXIT_CODES, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { minute } from "./pages.ts";
+import { listOf, minute } from "./pages.ts";
 
 /** Secrets that an account's strategies use and that no document holds. They can be set but never read. */
 export function addSecrets(program: Command, composition: Composition): void {
@@ -147,21 +147,14 @@ async function readValue(file: string | undefined): Promise<string> {
 }
 
 async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
-  const [{ requireAccount }, { listAccountSecrets }] = await Promise.all([
-    import("#actions/operator-error.ts"),
-    import("#db/account-secrets.ts"),
-  ]);
-  const { account: slug } = options;
-  const rows = await composition.withDatabase(
-    async (db) =>
-      await listAccountSecrets(db, slug === undefined ? null : (await requireAccount(db, slug)).id),
-  );
+  const { listAccountSecrets } = await import("#db/account-secrets.ts");
+  const rows = await listOf(composition, options.account, listAccountSecrets);
   if (options.json === true) return printItems(rows);
   if (rows.length === 0) return print("There are no secrets yet: latchkey secrets set --help.");
   print(
     table(
       ["ACCOUNT", "NAME", "FOR", "SET"],
-      rows.map((row) => [row.account, row.name, row.origins.join(", "), minute(row.updatedAt.toISOString())]),
+      rows.map((row) => [row.account, row.name, row.origins.join(", "), minute(row.updatedAt)]),
     ),
   );
 }

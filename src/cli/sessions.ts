@@ -1,9 +1,8 @@
 import type { Command } from "commander";
 import { SESSION_STATE_NAMES } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
-import { print, table, tell } from "./output.ts";
+import { plain, print, table, tell } from "./output.ts";
 import { addPageOptions, minute, printMore, type PageOptions } from "./pages.ts";
-import { plain } from "./review-records.ts";
 
 export function addSessions(program: Command, composition: Composition): void {
   const sessions = program

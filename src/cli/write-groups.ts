@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, printItems, table, tell } from "./output.ts";
+import { CommandFailed, plain, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { plain } from "./review-records.ts";
+import { listOf } from "./pages.ts";
 
 /** Uncertain writes, grouped by node over all its runs. */
 export function addWriteGroups(reviews: Command, composition: Composition): void {
@@ -49,17 +49,13 @@ export function readDecision(options: DecideOptions): boolean {
 }
 
 async function list(composition: Composition, options: GroupOptions): Promise<void> {
-  const groups = await composition.withDatabase(async (db) => {
-    const [{ requireAccount }, { listDoubtfulGroups }] = await Promise.all([
-      import("#actions/operator-error.ts"),
-      import("#db/runs/run-writes.ts"),
-    ]);
-    const account = options.account === undefined ? null : await requireAccount(db, options.account);
-    return await listDoubtfulGroups(db, {
-      accountId: account?.id ?? null,
-      blueprint: options.blueprint ?? null,
-    });
-  });
+  const { listDoubtfulGroups } = await import("#db/runs/run-writes.ts");
+  const blueprint = options.blueprint ?? null;
+  const groups = await listOf(
+    composition,
+    options.account,
+    async (db, accountId) => await listDoubtfulGroups(db, { accountId, blueprint }),
+  );
   if (options.json === true) {
     printItems(groups.map(({ nodeId, ...group }) => ({ ...group, node: nodeId })));
   } else if (groups.length === 0) tell("There are no uncertain writes.");
@@ -83,13 +79,10 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
 
 async function decide(
   composition: Composition,
-  {
-    account,
-    blueprint,
-    nodeId,
-  }: { readonly account: string; readonly blueprint: string; readonly nodeId: string },
+  node: { readonly account: string; readonly blueprint: string; readonly nodeId: string },
   happened: boolean,
 ): Promise<void> {
+  const { account, blueprint, nodeId } = node;
   const { writes, runs, left } = await composition.withDatabase(async (db) => {
     const [{ requireAccount }, { decideDoubtfulGroup }] = await Promise.all([
       import("#actions/operator-error.ts"),
