@@ -9,7 +9,7 @@ import { contrast, GROUNDS } from "#hosted/accent.ts";
 import type { Brand } from "#domain/branding.ts";
 import type { Shell } from "#hosted/pages/document.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
-import { renderOpening, renderWindow } from "#hosted/pages/frame-pages.ts";
+import { renderOpening, renderWindow } from "#hosted/pages/window-pages.ts";
 import { hostedHeaders } from "#hosted/pages/headers.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
 import { tongueOf } from "#hosted/texts/tongues.ts";

@@ -3,7 +3,7 @@ import { textIn, type LocalText } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { assetPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type TextKey, type Tongue } from "#hosted/texts/texts.ts";
-import { renderAccent, renderContent, renderHead, renderIcon, type Shell, type View } from "./document.ts";
+import { renderAccent, renderContent, renderHead, type Shell, type View } from "./document.ts";
 import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
 
 /** The frame script's initial data. Nothing of it is secret. */
@@ -160,36 +160,4 @@ export function endView(tongue: Tongue, end: FrameEnd, typed: readonly Typed[] =
         ${isPassing && button("again", texts.try_again)} ${button("cancel", texts.close)}
       </div>`,
   };
-}
-
-/** The pages of a window that a frame has opened, with their scripts. */
-const renderWindowDocument = (shell: Shell, title: string, script: string | null, body: Html): Html => {
-  const { language } = shell.tongue;
-  return html`<!doctype html>
-    <html lang="${language}" dir="${directionOf(language)}">
-      ${renderHead(
-        shell,
-        title,
-        html`${renderIcon(shell)} ${renderAccent(shell)}
-        ${script !== null && html`<script type="module" src="${assetPath(shell.base, script)}"></script>`}`,
-      )}
-      <body>
-        ${renderContent({ ...shell, isRepeatable: false }, { title, body })}
-      </body>
-    </html>`;
-};
-
-/** After the return from the target. It closes itself if possible. */
-export function renderWindow(shell: Shell, kind: "done" | "notice", heading: string): Html {
-  const { texts } = shell.tongue;
-  const { body } = messageView(kind, heading, kind === "done" ? texts.window_back : texts.window_refused);
-  return renderWindowDocument(shell, heading, kind === "done" ? "window.js" : null, body);
-}
-
-/** Until its address is known. A window that is cut off from its frame is useless, and closes itself if possible. */
-export function renderOpening(shell: Shell): Html {
-  const { texts } = shell.tongue;
-  const body = html`<h1 class="waiting">${texts.loading}</h1>
-    <h1 class="waiting" hidden>${texts.window_back}</h1>`;
-  return renderWindowDocument(shell, texts.loading, "opening.js", body);
 }
