@@ -50,7 +50,7 @@ export async function openServer(
     readonly databaseGoneForMs: () => number;
   },
 ): Promise<Server> {
-  const state = newReadiness();
+  const state = newReadiness(options.databaseGoneForMs);
   const app = Fastify({
     logger: false,
     genReqId: () => newId("req_"),
@@ -102,7 +102,7 @@ export async function openServer(
   app.setNotFoundHandler(async () => {
     throw new Problem("not_found", "Not found.");
   });
-  registerHealth(app, services, state, options.databaseGoneForMs);
+  registerHealth(app, services, state);
   if (options.api) {
     registerApi(app, services);
     registerHosted(app, services);
@@ -139,13 +139,15 @@ interface Readiness {
   requestAtMs: number;
   /** Somebody has heard that it drains. */
   readonly told: PromiseWithResolvers<void>;
+  readonly databaseGoneForMs: () => number;
 }
 
-const newReadiness = (): Readiness => ({
+const newReadiness = (databaseGoneForMs: () => number): Readiness => ({
   draining: false,
   askedAtMs: -Infinity,
   requestAtMs: -Infinity,
   told: Promise.withResolvers(),
+  databaseGoneForMs,
 });
 
 /**
@@ -162,15 +164,10 @@ async function announceShutdown(state: Readiness, drainMs: number): Promise<void
 }
 
 /** docs/api.md#outside-apiv1: no account data. */
-function registerHealth(
-  app: FastifyInstance,
-  services: Services,
-  state: Readiness,
-  databaseGoneForMs: () => number,
-): void {
+function registerHealth(app: FastifyInstance, services: Services, state: Readiness): void {
   app.get("/healthz", async (_request, reply) => {
     reply.header("Cache-Control", "no-store");
-    if (databaseGoneForMs() > limits.databaseGoneMs)
+    if (state.databaseGoneForMs() > limits.databaseGoneMs)
       return await reply.code(503).send({ status: "database gone" });
     return await reply.send({ status: "ok" });
   });
