@@ -60,7 +60,7 @@ export async function changePassword(
     if (operator?.passwordHash !== before) throw raced();
     await savePasswordHash(tx, operator, passwordHash);
     const audited = await limitPassword(tx, caller.operatorId, null);
-    await keepOnlyThisSession(services, tx, caller, token);
+    await keepOnlyThisSession(services, tx, caller, { token, isSteppedUp: false });
     await record(services, tx, caller, "operator.password_change", audited);
   });
   return token;
@@ -71,16 +71,15 @@ async function keepOnlyThisSession(
   services: Needs<"signing">,
   tx: Database,
   caller: OperatorCaller,
-  token: string,
+  { token, isSteppedUp }: { readonly token: string; readonly isSteppedUp: boolean },
 ): Promise<void> {
   await deleteOtherSessions(tx, caller.operatorId, caller.sessionId);
   const hash = services.signing.operators.sessionHash(token);
-  if (!(await rotateOperatorSession(tx, caller.sessionId, hash, false))) throw raced();
+  if (!(await rotateOperatorSession(tx, caller.sessionId, hash, isSteppedUp))) throw raced();
 }
 
-function raced(): Problem {
-  return new Problem("conflict", "Another request has just changed your sign-in. Sign in again.");
-}
+const raced = (): Problem =>
+  new Problem("conflict", "Another request has just changed your sign-in. Sign in again.");
 
 async function record(
   services: Needs<"signing">,
@@ -139,10 +138,8 @@ export async function confirmSecondFactor(
   code: string,
 ): Promise<{ readonly token: string; readonly recoveryCodes: readonly string[] }> {
   const nameHash = await throttleSecret(services, "second-factor", caller.operatorId);
-  const keys = services.signing.operators;
   const token = newSessionToken();
-  const recoveryCodes = newRecoveryCodes();
-  await services.db.transaction(async (tx) => {
+  const recoveryCodes = await services.db.transaction(async (tx) => {
     const operator = must(await lockOperator(tx, caller.operatorId), "the operator");
     if (operator.hasSecondFactor || operator.totpNonce === null) {
       throw new Problem(
@@ -152,14 +149,15 @@ export async function confirmSecondFactor(
           : "Begin first: POST /operator/v1/me/second-factor.",
       );
     }
-    const step = matchTotpCode(totpSecretOf(keys, operator), plainCode(code), await readClock(tx));
+    const secret = totpSecretOf(services.signing.operators, operator);
+    const step = matchTotpCode(secret, plainCode(code), await readClock(tx));
     if (step === undefined) throw wrongCode();
     const audited = await confirmTotp(tx, operator, step);
-    await saveRecoveryCodes(tx, operator.id, hashesOf(services, operator.id, recoveryCodes));
-    await deleteOtherSessions(tx, operator.id, caller.sessionId);
-    if (!(await rotateOperatorSession(tx, caller.sessionId, keys.sessionHash(token), true))) throw raced();
+    const codes = await replaceRecoveryCodes(services, tx, operator.id);
+    await keepOnlyThisSession(services, tx, caller, { token, isSteppedUp: true });
     await forgetSignIns(tx, nameHash);
     await record(services, tx, caller, "operator.totp_enrol", audited);
+    return codes;
   });
   return { token, recoveryCodes };
 }
@@ -175,25 +173,24 @@ export async function renewRecoveryCodes(
     throw new Problem("authorization_error", message, { details: [{ message, code: "step_up_required" }] });
   }
   await provePassword(services, caller, currentPassword);
-  const recoveryCodes = newRecoveryCodes();
-  await services.db.transaction(async (tx) => {
+  return await services.db.transaction(async (tx) => {
     await lockOperator(tx, caller.operatorId);
-    await saveRecoveryCodes(tx, caller.operatorId, hashesOf(services, caller.operatorId, recoveryCodes));
+    const codes = await replaceRecoveryCodes(services, tx, caller.operatorId);
     await record(services, tx, caller, "operator.recovery_codes");
+    return codes;
   });
-  return recoveryCodes;
 }
 
-/** 95 bits each. The first is a letter, so that none looks like a code of an app. */
-function newRecoveryCodes(): readonly string[] {
-  return Array.from({ length: limits.recoveryCodes }, () =>
+/** Codes of 95 bits each. The first character is a letter, so that none looks like a code of an app. */
+async function replaceRecoveryCodes(
+  { signing }: Needs<"signing">,
+  tx: Database,
+  operatorId: string,
+): Promise<readonly string[]> {
+  const codes = Array.from({ length: limits.recoveryCodes }, () =>
     ["R", ...(randomBase62(16).match(/.{4}/g) ?? [])].join("-"),
   );
+  const hashes = codes.map((code) => signing.operators.recoveryHash(operatorId, plainCode(code)));
+  await saveRecoveryCodes(tx, operatorId, hashes);
+  return codes;
 }
-
-const hashesOf = (
-  services: Needs<"signing">,
-  operatorId: string,
-  codes: readonly string[],
-): readonly Buffer[] =>
-  codes.map((code) => services.signing.operators.recoveryHash(operatorId, plainCode(code)));
