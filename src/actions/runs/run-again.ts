@@ -119,9 +119,8 @@ export async function runAgain(
   const version = must(again.version, "the version in force");
   const staged = new Set<string>();
   const body = await bodyOf(services, again, staged);
-  let answer: Answer | undefined;
   try {
-    answer = await within(account.id, async (tx) => {
+    return await within(account.id, async (tx) => {
       const triggerer = { account, keyId: null, operatorId: by.operatorId, againOf: run.id };
       const { id, run_key } = JSON.parse((await triggerRun(tx, triggerer, version, body)).body);
       await recordAudit(tx, services.signing.audit, {
@@ -135,7 +134,6 @@ export async function runAgain(
       staged.clear();
       return { status: 201, body: JSON.stringify({ id, run_key, blueprint_version: version.version }) };
     });
-    return answer;
   } finally {
     // After a replay or a refusal no run has the copies. After a broken COMMIT the outcome is unknown, and the sweep removes orphans.
     if (staged.size > 0) await services.blobs.remove([...staged]);

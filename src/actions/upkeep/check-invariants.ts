@@ -45,10 +45,9 @@ const SHOWN_MAX = 20;
  * service may run meanwhile; everything outside the database is checked twice before it is reported.
  */
 export async function checkInvariants(inspected: Inspected): Promise<readonly InvariantFinding[]> {
-  const { db, onProgress } = inspected;
   const findings = [
-    ...(await checkRows(db, inspected.secondLookMs, onProgress)),
-    ...(await inLongSnapshot(db, checkManifests)),
+    ...(await checkRows(inspected)),
+    ...(await inLongSnapshot(inspected.db, checkManifests)),
     ...(await checkTombstones(inspected)),
     ...(await checkAudit(inspected)),
     ...(await checkObjects(inspected)),
@@ -60,24 +59,13 @@ export async function checkInvariants(inspected: Inspected): Promise<readonly In
 
 const numberOf = (invariant: Invariant): number => Number(invariant.slice(1));
 
-async function checkRows(
-  db: Database,
-  secondLookMs: number,
-  onProgress: Inspected["onProgress"],
-): Promise<readonly InvariantFinding[]> {
+async function checkRows({ db, secondLookMs, onProgress }: Inspected): Promise<readonly InvariantFinding[]> {
   const found = await inLongSnapshot(db, async (tx) => await lookAt(tx, ROW_CHECKS, onProgress));
   const passing = found.filter(({ check }) => check.isPassing === true);
   if (passing.length === 0) return found.flatMap(findingsOf);
   await sleep(secondLookMs);
-  const again = await inLongSnapshot(
-    db,
-    async (tx) =>
-      await lookAt(
-        tx,
-        passing.map(({ check }) => check),
-        () => {},
-      ),
-  );
+  const checks = passing.map(({ check }) => check);
+  const again = await inLongSnapshot(db, async (tx) => await lookAt(tx, checks, () => {}));
   const stillThere = passing.flatMap(({ check, places }) => {
     const second = new Set(again.find((each) => each.check === check)?.places);
     const kept = places.filter((place) => second.has(place));
@@ -142,11 +130,10 @@ const INCOMPLETE: RowCheck = {
 
 /** V7: what an owner has deleted is gone. A deletion may be in progress: its audit event is written before its COMMIT. */
 async function checkTombstones(inspected: Inspected): Promise<readonly InvariantFinding[]> {
-  const look = async (): Promise<readonly string[]> =>
-    await listPresentCredentials(
-      inspected.db,
-      (await readTombstones(inspected.tombstoneFiles)).credentialIds,
-    );
+  const look = async (): Promise<readonly string[]> => {
+    const { credentialIds } = await readTombstones(inspected.tombstoneFiles);
+    return await listPresentCredentials(inspected.db, credentialIds);
+  };
   let present = await look();
   if (present.length > 0) {
     await sleep(inspected.secondLookMs);
