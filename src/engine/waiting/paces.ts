@@ -114,13 +114,9 @@ class Pace {
         async () => await takeThrottleSlot(this.#db, this.#node, spacingMs, Math.max(withinMs, 0)),
       );
     } catch (error) {
-      this.#rejectAll(error);
-      return;
+      return this.#rejectAll(error);
     }
-    if (slot === undefined) {
-      this.#rejectAll(new SlotTooFar());
-      return;
-    }
+    if (slot === undefined) return this.#rejectAll(new SlotTooFar());
     await this.#untilMs(this.#clock.now() + slot.waitMs);
     const next = this.#first();
     if (next !== undefined) {
