@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { errorExample, notAuthorised, notFound } from "./failures.ts";
+import { errorExample, notAuthorised, notFound, refusedField } from "./failures.ts";
 import { EXAMPLE, keyed, runKey, timestamp } from "./fields.ts";
 import { json, type Operation, type Parameter } from "./operation.ts";
 import { runId } from "./parameters.ts";
@@ -178,10 +178,9 @@ export const readRunResults: Operation = {
       status: 422,
       description: "`deliveryMethod` is neither `direct` nor `presigned_url`, or was given twice.",
       examples: {
-        delivery_method: errorExample(
-          "validation_error",
+        delivery_method: refusedField(
+          "deliveryMethod",
           "`deliveryMethod` must be direct or presigned_url, given once.",
-          [{ code: "invalid_input_data", field: "deliveryMethod" }],
         ),
       },
     },
