@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { openDownload, type Download } from "#actions/runs/read-run-results.ts";
+import { openDownload, type Download } from "#actions/runs/open-download.ts";
 import { downloadHeaders } from "#domain/download.ts";
 import type { Handler } from "./send-page.ts";
 

@@ -5,16 +5,15 @@ import { lookUpCredential } from "#db/credentials/credentials.ts";
 import { findDetailedRun, listCredentialsOfRun, type DetailedRun } from "#db/operators/operator-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { listRunInputs, type RunInput } from "#db/runs/runs.ts";
-import { BlobMissing } from "#blobs/store.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { Problem } from "#domain/problem.ts";
-import { ignoredKeys, type BodyValue, type TriggerBody } from "#domain/trigger-routing.ts";
+import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { must } from "#lib/assert.ts";
 import { writesOf } from "./blueprint-writes.ts";
 import { requireRun } from "./require-run.ts";
+import { metadataOf, rerunBody } from "./rerun-body.ts";
 import type { Answer } from "#actions/replay-or-run.ts";
 import type { Needs } from "#actions/services.ts";
-import { stageUpload } from "./stage-upload.ts";
 import { routingTableOf, triggerRun } from "./trigger-run.ts";
 
 /** The preview of a rerun. */
@@ -55,9 +54,6 @@ export async function planRerun(db: Database, reference: string): Promise<Again>
     obstacle: await findObstacle(db, run, version, credentialIds),
   };
 }
-
-const metadataOf = (run: DetailedRun): Record<string, string> =>
-  JSON.parse(run.metadata.toString("utf8")) as Record<string, string>;
 
 /** The credentials in the order of their slots, so that they fill the same slots again. */
 async function credentialsInOrder(db: Database, run: DetailedRun): Promise<readonly string[]> {
@@ -118,7 +114,7 @@ export async function runAgain(
   const { run, account } = again;
   const version = must(again.version, "the version in force");
   const staged = new Set<string>();
-  const body = await bodyOf(services, again, staged);
+  const body = await rerunBody(services, again, staged);
   try {
     return await within(account.id, async (tx) => {
       const triggerer = { account, keyId: null, operatorId: by.operatorId, againOf: run.id };
@@ -153,46 +149,4 @@ function refuse({ obstacle, version, writes }: Again, wish: RerunRequest): void 
       "conflict",
       `It would write to other systems again (${writes.join(", ")}). Allow it with \`may_write\` (\`--may-write\` on the command line).`,
     );
-}
-
-/** The equivalent body of a trigger. */
-async function bodyOf(
-  services: Needs<"blobs">,
-  { run, credentialIds, inputs, account }: Again,
-  staged: Set<string>,
-): Promise<TriggerBody> {
-  const body = new Map<string, BodyValue>();
-  for (const [name, text] of Object.entries(metadataOf(run))) body.set(name, { kind: "string", text });
-  if (run.name !== null) body.set("run_name", { kind: "string", text: run.name.toString("utf8") });
-  if (credentialIds.length > 0) body.set("credential_ids", { kind: "string", text: credentialIds.join(",") });
-  for (const input of inputs) body.set(input.refKey, await valueOf(services, account.id, input, staged));
-  return body;
-}
-
-async function valueOf(
-  services: Needs<"blobs">,
-  accountId: string,
-  { kind, refKey, content, blobKey, filename, contentType }: RunInput,
-  staged: Set<string>,
-): Promise<BodyValue> {
-  if (kind === "text") return { kind: "string", text: must(content, "the input").toString("utf8") };
-  if (kind === "json")
-    return { kind: "json", text: must(content, "the input").toString("utf8"), isNull: false, items: null };
-  try {
-    const bytes = services.blobs.open(must(blobKey, "the file's key"));
-    const { key, sizeBytes, sha256 } = await stageUpload(services, accountId, bytes, (mine) => {
-      staged.add(mine);
-    });
-    return {
-      kind: "file",
-      blobKey: key,
-      filename: filename?.toString("utf8") ?? null,
-      contentType: contentType?.toString("utf8") ?? null,
-      sizeBytes,
-      sha256,
-    };
-  } catch (error) {
-    if (!(error instanceof BlobMissing)) throw error;
-    throw new Problem("conflict", `The file of the input "${refKey}" is no longer in the object store.`);
-  }
 }
