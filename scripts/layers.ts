@@ -140,7 +140,8 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
   },
   contract: { operator: "the same for the operator API" },
   db: {
-    connection: "pool, migrations, roles and grants, the clock, grouped statements",
+    migrations: "the schema, step by step, and what comes of it: `schema.sql`",
+    connection: "pool, how migrations run, roles and grants, the clock, grouped statements",
     runs: "runs, steps, writes, leases, lines, workers, jobs",
     credentials: "sessions, credentials, tokens, the vault's keys",
     operators: "what the operator API reads and changes",

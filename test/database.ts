@@ -21,7 +21,7 @@ import { openPool, urlOf } from "#db/connection/pool.ts";
 export type TestDatabase = { connectionString: string; db: Database; drop: () => Promise<void> };
 
 const projectFolder = resolve(import.meta.dirname, "..");
-const migrationsFolder = join(projectFolder, "migrations");
+const migrationsFolder = join(projectFolder, "src/db/migrations");
 /** A clone copies files and a busy machine is slow: tests of time-outs set their own. */
 const patience = {
   connectTimeoutMs: 20_000,

@@ -66,8 +66,8 @@ test("a citation of what does not exist is found, with its line", () => {
 test("a page that is not in the repository is not cited, over a line's end neither", () => {
   for (const text of [`// ${old("6, T1.")}`, ` * x (${old("3")})`, ` * x (design${","}\n * page 6, 5.8)`])
     assert.match(problems(text)[0] ?? "", /^1 cites a page that is not in/);
-  assert.deepEqual(problems(`-- ${old("6")}`, "migrations/0007_audit.sql"), []);
-  assert.equal(problems(`-- ${old("6")}`, "migrations/0999_new.sql").length, 1);
+  assert.deepEqual(problems(`-- ${old("6")}`, "src/db/migrations/0007_audit.sql"), []);
+  assert.equal(problems(`-- ${old("6")}`, "src/db/migrations/0999_new.sql").length, 1);
 });
 
 test("links lead to files and headings that exist; code is no link", () => {
@@ -105,7 +105,7 @@ test("odd words are found with the better ones beside them, where they are odd",
   // A question, the beginning of a description, and a comment are none.
   assert.deepEqual(words(page("x.md"), "What is left? It is removed. What is written down"), []);
   assert.deepEqual(words("src/lib/x.ts", "// What is left is removed."), []);
-  assert.deepEqual(words("migrations/0001_x.sql", "-- whoever"), []);
+  assert.deepEqual(words("src/db/migrations/0001_x.sql", "-- whoever"), []);
 });
 
 test("the index of the decisions lists each, with its title", () => {

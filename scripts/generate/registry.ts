@@ -21,5 +21,5 @@ export const GENERATED: readonly Generated[] = [
   ...typePages,
   { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
   { path: "ui/api/operations.ts", content: () => dashboardOperations(ROOT) },
-  { path: "migrations/schema.sql", content: () => schemaSql(ROOT) },
+  { path: "src/db/migrations/schema.sql", content: () => schemaSql(ROOT) },
 ];

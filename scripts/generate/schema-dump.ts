@@ -5,7 +5,7 @@ type TableLine = { table: string; text: string };
 
 /**
  * The schema `public` as text: the same for the same schema, whatever made it and on whichever
- * PostgreSQL from 15 to 18. It is read and compared (committed as `migrations/schema.sql`), not run.
+ * PostgreSQL from 15 to 18. It is read and compared (committed as `src/db/migrations/schema.sql`), not run.
  * Only definitions, no rows; what belongs to an extension is left out.
  */
 export async function dumpSchema(db: Database): Promise<string> {

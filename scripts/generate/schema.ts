@@ -7,13 +7,13 @@ import { migrate } from "#db/connection/migrate.ts";
 import { openPool } from "#db/connection/pool.ts";
 import { dumpSchema } from "./schema-dump.ts";
 
-/** `migrations/schema.sql`: what the migrations make, from a real and empty PostgreSQL. Reviewed with each migration. */
+/** `src/db/migrations/schema.sql`: what the migrations make, from a real and empty PostgreSQL. Reviewed with each migration. */
 export async function schemaSql(root: URL): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "latchkey-schema-"));
   const server = await startEmbeddedPostgres({ dataDir: folder });
   const db = openPool(server.ownerConnection, { applicationName: "latchkey schema", max: 1 });
   try {
-    await migrate(db, fileURLToPath(new URL("migrations", root)));
+    await migrate(db, fileURLToPath(new URL("src/db/migrations", root)));
     return await dumpSchema(db);
   } finally {
     await db.end();

@@ -19,9 +19,9 @@ export interface Citable {
 
 /** Applied migrations may not change: the database keeps their hashes. */
 const MAY_CITE_PAGES_OF_OLD = new Set([
-  "migrations/0007_audit.sql",
-  "migrations/0024_operator_sign_in.sql",
-  "migrations/0036_operator_oidc.sql",
+  "src/db/migrations/0007_audit.sql",
+  "src/db/migrations/0024_operator_sign_in.sql",
+  "src/db/migrations/0036_operator_oidc.sql",
 ]);
 
 /** A space, or the line break of a comment. */

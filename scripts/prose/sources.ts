@@ -12,13 +12,13 @@ const PATTERNS = [
   "{src,ui,sdk,test,conformance,scripts,bench,examples}/**/*.{ts,tsx,mjs,md,yaml,css,sql}",
   "docs/**/*.md",
   "spec/*.md",
-  "migrations/*.sql",
   "*.md",
   ".github/**/*.md",
   "oxlint.config.ts",
 ];
 /** Packages, what is built, the generated schema, and frozen installations of earlier versions. */
-const LEFT_OUT = /(?:^|\/)(?:node_modules|built|dist)\/|^migrations\/schema\.sql$|^test\/fixtures\/upgrade\//;
+const LEFT_OUT =
+  /(?:^|\/)(?:node_modules|built|dist)\/|^src\/db\/migrations\/schema\.sql$|^test\/fixtures\/upgrade\//;
 
 export function readSources(root: string): readonly Source[] {
   return globSync(PATTERNS, {

@@ -11,7 +11,7 @@ import { areSameDatabase } from "#db/connection/same-database.ts";
 import type { Log } from "#lib/log.ts";
 import { StartRefused, type Config } from "./settings/settings.ts";
 
-const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
+const MIGRATIONS = fileURLToPath(new URL("../db/migrations", import.meta.url));
 
 /** A database that is up to date, and the way to it. */
 export interface OpenDatabase {

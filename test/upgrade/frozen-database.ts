@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Database } from "#db/connection/pool.ts";
 
-export const MIGRATIONS = join(import.meta.dirname, "../../migrations");
+export const MIGRATIONS = join(import.meta.dirname, "../../src/db/migrations");
 /** A folder an installation. */
 export const FIXTURES = join(import.meta.dirname, "../fixtures/upgrade");
 
