@@ -15,7 +15,6 @@ const PORTAL_DELAY_SHORT_MS = 15;
 
 /** Plays the whole flow, or the named examples, on real parts. With `once` it ends after printing. */
 export async function runDemo(
-  root: string,
   foreign: Environment,
   { name, once }: { readonly name: string | undefined; readonly once: boolean },
 ): Promise<void> {
@@ -23,7 +22,7 @@ export async function runDemo(
   // Ctrl-C in the middle, or a closed terminal: the programs are stopped and the throw-away folder goes all the same.
   const interrupt = stopSignal(["SIGINT", "SIGTERM", "SIGHUP"]);
   heading("1. The programs");
-  const surroundings = await openSurroundings(root, foreign, needsOf(examples), print, interrupt.signal);
+  const surroundings = await openSurroundings(foreign, needsOf(examples), print, interrupt.signal);
   try {
     await interrupt.race(examples === null ? play(surroundings) : playExamples(surroundings, examples));
     if (once) return;

@@ -5,6 +5,7 @@ import { CommandFailed, tell } from "#cli/output.ts";
 import { runToEnd, start, stop, type Environment, type Started } from "./processes.ts";
 import { readTarget } from "./target.ts";
 
+const ROOT = join(import.meta.dirname, "../..");
 const PORTAL_ORIGIN = "http://127.0.0.1:4600";
 const LEDGER_ORIGIN = "http://127.0.0.1:4601";
 const APP_ORIGIN = "http://127.0.0.1:3000";
@@ -42,7 +43,6 @@ export interface Surroundings {
 
 /** Starts everything; `foreign` is the environment without settings of ours, which are for a real service. When `stopped` is aborted meanwhile, or a step fails, it stops what it has started and throws. */
 export async function openSurroundings(
-  root: string,
   foreign: Environment,
   needs: Needs,
   say: (text: string) => void,
@@ -56,7 +56,7 @@ export async function openSurroundings(
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const main = join(root, "src/main.mjs");
+    const main = join(ROOT, "src/main.mjs");
     const dataFolder = join(folder, "data");
     const surroundings = {
       ...foreign,
@@ -65,7 +65,7 @@ export async function openSurroundings(
     };
     say("Making a throw-away data folder with an embedded PostgreSQL …");
     const [portal] = await together([
-      startPortal(root, foreign, needs.portalDelayMs, programs),
+      startPortal(foreign, needs.portalDelayMs, programs),
       runToEnd(main, ["init"], surroundings),
     ]);
     stopped.throwIfAborted();
@@ -84,7 +84,7 @@ export async function openSurroundings(
       [PORTAL_ORIGIN, portalUrl],
       [LEDGER_ORIGIN, ledger],
     ] as const;
-    const examples = join(root, "examples");
+    const examples = join(ROOT, "examples");
     const documents = copyDocuments(examples, needs.documents, join(folder, "examples"), origins);
     process.stdout.write(await latchkey("apply", "-f", documents));
     stopped.throwIfAborted();
@@ -98,8 +98,7 @@ export async function openSurroundings(
       examples,
       folder,
       latchkey,
-      startCustomerApp: () =>
-        startCustomerApp(root, { foreign, serviceUrl, key, documents, latchkey }, programs),
+      startCustomerApp: () => startCustomerApp({ foreign, serviceUrl, key, documents, latchkey }, programs),
       stopped,
       close,
     };
@@ -150,13 +149,8 @@ interface Program {
   stop(): Promise<void>;
 }
 
-async function startPortal(
-  root: string,
-  foreign: Environment,
-  delayMs: number,
-  programs: Program[],
-): Promise<Started> {
-  const file = join(root, "examples/portal/main.ts");
+async function startPortal(foreign: Environment, delayMs: number, programs: Program[]): Promise<Started> {
+  const file = join(ROOT, "examples/portal/main.ts");
   const portal = await onPortOrAnother(
     async (port) =>
       await start(file, [], { ...foreign, PORTAL_DELAY_MS: String(delayMs), PORTAL_PORT: port }),
@@ -175,8 +169,8 @@ interface AppNeeds {
   latchkey(...arguments_: readonly string[]): Promise<string>;
 }
 
-async function startCustomerApp(root: string, needs: AppNeeds, programs: Program[]): Promise<string> {
-  const file = join(root, "examples/customer-app/main.ts");
+async function startCustomerApp(needs: AppNeeds, programs: Program[]): Promise<string> {
+  const file = join(ROOT, "examples/customer-app/main.ts");
   const settings = { LEDGERLY_LATCHKEY_URL: needs.serviceUrl, LEDGERLY_API_KEY: needs.key };
   const app = await onPortOrAnother(
     async (port) => await start(file, [], { ...needs.foreign, ...settings, LEDGERLY_PORT: port }),

@@ -74,6 +74,4 @@ export interface Composition {
   readonly environmentSecret: (name: string) => Secret | null;
   /** The environment without our settings: for a program that has its own. */
   readonly foreignEnvironment: () => Readonly<Record<string, string | undefined>>;
-  /** Folder of the program: examples. */
-  readonly root: string;
 }

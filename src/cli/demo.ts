@@ -16,8 +16,7 @@ export function addDemo(program: Command, composition: Composition): void {
     .action(async (name: string | undefined, options: { once?: boolean; list?: boolean }) => {
       if (options.list === true) return await list();
       const { runDemo } = await import("#examples/demo/run-demo.ts");
-      const foreign = composition.foreignEnvironment();
-      await runDemo(composition.root, foreign, { name, once: options.once === true });
+      await runDemo(composition.foreignEnvironment(), { name, once: options.once === true });
     });
 }
 

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Composition } from "#cli/composition.ts";
 import { CommandFailed, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
@@ -139,7 +138,6 @@ function compose(environment: Environment): Composition {
     log,
     environmentSecret: (name) => readEnvironmentSecret(name, environment),
     foreignEnvironment: () => foreignEnvironment(environment),
-    root: fileURLToPath(new URL("../..", import.meta.url)),
   };
 }
 
