@@ -1,14 +1,12 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { deleteOtherSessions } from "#db/operators/operator-sessions.ts";
 import {
+  changeOperator,
   countOtherAdmins,
   insertOperator,
   limitPassword,
   lockOperator,
-  saveDisabled,
   saveOidcLink,
-  savePasswordHash,
-  saveRole,
   saveTotpNonce,
   type StoredOperator,
 } from "#db/operators/operators.ts";
@@ -57,7 +55,7 @@ export async function disableOperator(context: ManageContext, id: string): Promi
   await change(context, id, async (tx, operator) => {
     if (operator.disabledAt !== null) return;
     await requireAnotherAdmin(tx, operator);
-    const audited = await saveDisabled(tx, operator, true);
+    const audited = await changeOperator(tx, operator, { isDisabled: true });
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.disable", id, audited);
   });
@@ -67,7 +65,8 @@ export async function disableOperator(context: ManageContext, id: string): Promi
 export async function enableOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.disabledAt === null) return;
-    await record(context, tx, "operator.enable", id, await saveDisabled(tx, operator, false));
+    const audited = await changeOperator(tx, operator, { isDisabled: false });
+    await record(context, tx, "operator.enable", id, audited);
   });
 }
 
@@ -76,7 +75,7 @@ export async function changeRole(context: ManageContext, id: string, role: Opera
   await change(context, id, async (tx, operator) => {
     if (operator.role === role) return;
     await requireAnotherAdmin(tx, operator);
-    const audited = await saveRole(tx, operator, role);
+    const audited = await changeOperator(tx, operator, { role });
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.role_change", id, { from: operator.role, to: role, ...audited });
   });
@@ -87,7 +86,7 @@ export async function resetPassword(context: ManageContext, id: string): Promise
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
   await change(context, id, async (tx, operator) => {
-    await savePasswordHash(tx, operator, passwordHash);
+    await changeOperator(tx, operator, { passwordHash });
     const audited = await limitPassword(tx, id, limits.firstPasswordMs);
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.password_reset", id, audited);

@@ -3,10 +3,10 @@ import { recordAudit } from "#db/audit-entries.ts";
 import { readClock } from "#db/connection/clock.ts";
 import { deleteOtherSessions, rotateOperatorSession } from "#db/operators/operator-sessions.ts";
 import {
+  changeOperator,
   confirmTotp,
   limitPassword,
   lockOperator,
-  savePasswordHash,
   saveRecoveryCodes,
   saveTotpNonce,
 } from "#db/operators/operators.ts";
@@ -58,7 +58,7 @@ export async function changePassword(
   await services.db.transaction(async (tx) => {
     const operator = await lockOperator(tx, caller.operatorId);
     if (operator?.passwordHash !== before) throw raced();
-    await savePasswordHash(tx, operator, passwordHash);
+    await changeOperator(tx, operator, { passwordHash });
     const audited = await limitPassword(tx, caller.operatorId, null);
     await keepOnlyThisSession(services, tx, caller, { token, isSteppedUp: false });
     await record(services, tx, caller, "operator.password_change", audited);

@@ -45,7 +45,7 @@ const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.creat
 
 /** All, also those that this installation has not made; they raise alarms. */
 export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
-  await readGenuine(db, async () => await db.query<StoredOperator>(SELECT_STORED), signedParts);
+  await readOperators(db, "");
   return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
 }
 
@@ -68,15 +68,23 @@ const SELECT_STORED = `select ${signedColumns("operator")}, operator.created_at 
 
 const signedParts = (row: SignedRow): readonly Signed[] => [{ kind: "operator", row }];
 
-/** By a normalised name: names are unlike in more than case. One that this installation has not made is nobody. */
-export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
+/** The operators that this installation has made; `where` and what follows it select them. */
+async function readOperators(
+  db: Database,
+  where: string,
+  values: readonly unknown[] = [],
+): Promise<readonly StoredOperator[]> {
   const { genuine } = await readGenuine(
     db,
-    async () =>
-      await db.query<StoredOperator>(`${SELECT_STORED} where lower(email) = $1 order by id`, [name]),
+    async () => await db.query<StoredOperator>(`${SELECT_STORED} ${where}`, values),
     signedParts,
   );
-  return genuine[0];
+  return genuine;
+}
+
+/** By a normalised name: names are unlike in more than case. One that this installation has not made is nobody. */
+export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
+  return (await readOperators(db, "where lower(email) = $1 order by id", [name]))[0];
 }
 
 /** For the filter of a list: also of a row that does not verify. */
@@ -94,16 +102,7 @@ export async function findOperatorBySubject(
   issuer: string,
   subject: string,
 ): Promise<StoredOperator | undefined> {
-  const { genuine } = await readGenuine(
-    db,
-    async () =>
-      await db.query<StoredOperator>(`${SELECT_STORED} where oidc_issuer = $1 and oidc_subject = $2`, [
-        issuer,
-        subject,
-      ]),
-    signedParts,
-  );
-  return genuine[0];
+  return (await readOperators(db, "where oidc_issuer = $1 and oidc_subject = $2", [issuer, subject]))[0];
 }
 
 /**
@@ -118,30 +117,17 @@ export async function lockOperator(tx: Database, id: string): Promise<StoredOper
   );
 }
 
+const WHERE_ADMIN = "where role = 'admin' and disabled_at is null order by id";
+
 /** The other admins who can sign in, locked: two who disable each other at once must not both succeed. */
 export async function countOtherAdmins(tx: Database, id: string): Promise<number> {
-  const { genuine } = await readGenuine(
-    tx,
-    async () =>
-      await tx.query<StoredOperator>(
-        `${SELECT_STORED} where role = 'admin' and disabled_at is null order by id for update`,
-      ),
-    signedParts,
-  );
-  return genuine.filter((row) => row.id !== id).length;
+  const admins = await readOperators(tx, `${WHERE_ADMIN} for update`);
+  return admins.filter((row) => row.id !== id).length;
 }
 
 /** The ids of the admins who can sign in. One that this installation has not made is none. */
 export async function listAdminIds(db: Database): Promise<readonly string[]> {
-  const { genuine } = await readGenuine(
-    db,
-    async () =>
-      await db.query<StoredOperator>(
-        `${SELECT_STORED} where role = 'admin' and disabled_at is null order by id`,
-      ),
-    signedParts,
-  );
-  return genuine.map(({ id }) => id);
+  return (await readOperators(db, WHERE_ADMIN)).map(({ id }) => id);
 }
 
 type Change = Partial<
@@ -151,8 +137,15 @@ type Change = Partial<
   >
 >;
 
-/** The one statement that changes what decides. `operator` is locked. Gives what the audit entry of the change says of the row. */
-async function change(tx: Database, operator: StoredOperator, to: Change): Promise<AuditedRow> {
+/**
+ * The one statement that changes what decides. `operator` is locked. Gives what the audit entry of the change says of the row. After a
+ * new password, `limitPassword` says whose it is; the functions below change second factors, together with their codes.
+ */
+export async function changeOperator(
+  tx: Database,
+  operator: StoredOperator,
+  to: Change,
+): Promise<AuditedRow> {
   const now = { ...operator, ...to };
   const { serial, mac, audited } = await signRow(tx, "operator", now);
   await tx.query(
@@ -196,15 +189,6 @@ export async function limitPassword(tx: Database, id: string, forMs: number | nu
   return audited;
 }
 
-/** `limitPassword` says whose it is. */
-export async function savePasswordHash(
-  tx: Database,
-  operator: StoredOperator,
-  passwordHash: string,
-): Promise<void> {
-  await change(tx, operator, { passwordHash });
-}
-
 /** Stores the same password with the current parameters, unless it was changed meanwhile. */
 export async function renewPasswordHash(
   db: Database,
@@ -214,24 +198,8 @@ export async function renewPasswordHash(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const operator = await lockOperator(tx, id);
-    if (operator?.passwordHash === before) await change(tx, operator, { passwordHash });
+    if (operator?.passwordHash === before) await changeOperator(tx, operator, { passwordHash });
   });
-}
-
-export async function saveDisabled(
-  tx: Database,
-  operator: StoredOperator,
-  isDisabled: boolean,
-): Promise<AuditedRow> {
-  return await change(tx, operator, { isDisabled });
-}
-
-export async function saveRole(
-  tx: Database,
-  operator: StoredOperator,
-  role: OperatorRole,
-): Promise<AuditedRow> {
-  return await change(tx, operator, { role });
 }
 
 /** Sets the operator's identity at the single sign-on provider; null: removes it. */
@@ -240,7 +208,10 @@ export async function saveOidcLink(
   operator: StoredOperator,
   link: { readonly issuer: string; readonly subject: string } | null,
 ): Promise<AuditedRow> {
-  return await change(tx, operator, { oidcIssuer: link?.issuer ?? null, oidcSubject: link?.subject ?? null });
+  return await changeOperator(tx, operator, {
+    oidcIssuer: link?.issuer ?? null,
+    oidcSubject: link?.subject ?? null,
+  });
 }
 
 /** Starts a new set-up: nothing of an earlier second factor is valid any more. */
@@ -249,13 +220,13 @@ export async function saveTotpNonce(
   operator: StoredOperator,
   totpNonce: Buffer | null,
 ): Promise<AuditedRow> {
-  const audited = await change(tx, operator, { totpNonce, hasSecondFactor: false });
+  const audited = await changeOperator(tx, operator, { totpNonce, hasSecondFactor: false });
   await tx.query(`delete from operator_recovery_code where operator_id = $1`, [operator.id]);
   return audited;
 }
 
 export async function confirmTotp(tx: Database, operator: StoredOperator, step: number): Promise<AuditedRow> {
-  const audited = await change(tx, operator, { hasSecondFactor: true });
+  const audited = await changeOperator(tx, operator, { hasSecondFactor: true });
   await tx.query(`update operator set totp_step = $2 where id = $1`, [operator.id, step]);
   return audited;
 }
