@@ -22,3 +22,8 @@ export async function requireAccount(db: Database, slug: string): Promise<Accoun
     "missing",
   );
 }
+
+/** The id of the account that a list is narrowed to; null: none was named. Throws OperatorError. */
+export async function accountIdOf(db: Database, slug: string | undefined): Promise<string | null> {
+  return slug === undefined ? null : (await requireAccount(db, slug)).id;
+}

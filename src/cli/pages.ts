@@ -34,10 +34,8 @@ export async function listOf<Row>(
   account: string | undefined,
   list: (db: Database, accountId: string | null) => Promise<Row>,
 ): Promise<Row> {
-  const { requireAccount } = await import("#actions/operator-error.ts");
-  return await composition.withDatabase(
-    async (db) => await list(db, account === undefined ? null : (await requireAccount(db, account)).id),
-  );
+  const { accountIdOf } = await import("#actions/operator-error.ts");
+  return await composition.withDatabase(async (db) => await list(db, await accountIdOf(db, account)));
 }
 
 /** An option's time, in UTC. */

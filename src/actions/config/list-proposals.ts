@@ -20,7 +20,7 @@ import {
 } from "#domain/proposal.ts";
 import { RowRefused } from "#domain/refused-row.ts";
 import { showDifference } from "#actions/operators/get-documents.ts";
-import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+import { OperatorError, accountIdOf } from "#actions/operator-error.ts";
 
 /** Only confirmations of current admins count. */
 export interface Confirmations {
@@ -82,7 +82,7 @@ export interface ProposalQuery {
 /** A page of proposals, newest first. Throws Problem 422, OperatorError. */
 export async function listProposals(db: Database, query: ProposalQuery) {
   const page = readPage(query);
-  const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
+  const accountId = await accountIdOf(db, query.account);
   const rows = await listStoredProposals(db, { accountId, isWaiting: query.waiting === true }, page);
   const people = await readPeople(db);
   return makePage(

@@ -1,6 +1,6 @@
 import { decideDoubtfulGroup, type DecidedGroup } from "#actions/reviews/decide-group.ts";
 import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdOf, requireAccount } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { listDoubtfulGroups, listDoubtfulWrites } from "#db/runs/run-writes.ts";
@@ -19,7 +19,7 @@ export async function listUncertainWrites(
     node,
   }: { readonly account?: string; readonly blueprint?: string; readonly node?: string },
 ) {
-  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  const accountId = await accountIdOf(db, account);
   const of = blueprint === undefined || node === undefined ? undefined : { blueprint, nodeId: node };
   return (await listDoubtfulWrites(db, { accountId, runId: null, ...(of && { of }) })).map((write) => ({
     run_id: write.runId,
@@ -54,7 +54,7 @@ export async function decideWriteOf(
 
 /** By node; of one account, or of all. Throws OperatorError. */
 export async function listWriteGroups(db: Database, { role }: OperatorCaller, account: string | undefined) {
-  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  const accountId = await accountIdOf(db, account);
   return (await listDoubtfulGroups(db, { accountId, blueprint: null })).map(
     ({ nodeId, since, sent, ...group }) => ({
       ...group,

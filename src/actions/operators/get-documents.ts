@@ -1,5 +1,5 @@
 import { toYaml } from "#actions/config/export-config.ts";
-import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+import { OperatorError, accountIdOf, requireAccount } from "#actions/operator-error.ts";
 import type { DocumentKind } from "#db/config-documents.ts";
 import {
   findSeenDocument,
@@ -43,7 +43,7 @@ const listDocuments = async <Item>(
   show: (row: SeenDocument) => Item,
 ) => {
   const page = readNamedPage(query, 2);
-  const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
+  const accountId = await accountIdOf(db, query.account);
   const rows = await listSeenDocuments(db, kind, { accountId, retired: query.retired ?? null }, page);
   return makeNamedPage(rows, page, ({ account, name }) => [account, name], show);
 };

@@ -1,4 +1,4 @@
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdOf } from "#actions/operator-error.ts";
 import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
 import type { Needs } from "#actions/services.ts";
 import { listKeys } from "#db/api-keys.ts";
@@ -9,7 +9,7 @@ import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
 /** Of one account, or of all. Throws OperatorError. */
 export async function listApiKeys(db: Database, account: string | undefined) {
-  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  const accountId = await accountIdOf(db, account);
   return (await listKeys(db, accountId)).map((key) => ({
     id: key.id,
     account: key.account,

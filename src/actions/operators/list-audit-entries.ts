@@ -1,5 +1,5 @@
 import { exportAudit, type ExportLine } from "#actions/audit/export-audit.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdOf, requireAccount } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import { verifyPart, type AuditPlace } from "#actions/audit/verify-audit.ts";
 import { listChains } from "#db/audit-entries.ts";
@@ -24,7 +24,7 @@ export interface AuditQuery {
 /** A page of the audit log, newest first. Throws Problem 422, OperatorError. */
 export async function listAuditEntries(db: Database, query: AuditQuery) {
   const page = readPage(query);
-  const accountId = query.account === undefined ? null : (await requireAccount(db, query.account)).id;
+  const accountId = await accountIdOf(db, query.account);
   const operator =
     query.operator === undefined ? null : await findOperatorId(db, normaliseOperatorName(query.operator));
   if (operator === undefined) throw invalidField("operator", "There is no such operator.");

@@ -1,5 +1,5 @@
 import { deleteCredentialAs } from "#actions/credentials/delete-credential.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdOf } from "#actions/operator-error.ts";
 import type { Needs, Services } from "#actions/services.ts";
 import { testLogin } from "#actions/credentials/test-login.ts";
 import { unlockCredential } from "#actions/credentials/unlock-credential.ts";
@@ -21,13 +21,10 @@ const endOf = (row: { readonly id: string; readonly createdAt: Date }) => ({
   id: row.id,
 });
 
-const accountIdOf = async (db: Database, { account }: AccountQuery): Promise<string | null> =>
-  account === undefined ? null : (await requireAccount(db, account)).id;
-
 /** Throws Problem 422, OperatorError. */
 export async function listCredentials(db: Database, query: AccountQuery & { strategy?: string }) {
   const page = readPage(query);
-  const filter = { accountId: await accountIdOf(db, query), strategyId: query.strategy ?? null };
+  const filter = { accountId: await accountIdOf(db, query.account), strategyId: query.strategy ?? null };
   const rows = await listSeenCredentials(db, filter, page);
   return makePage(rows, page, endOf, (each) => ({
     id: each.id,
@@ -45,7 +42,7 @@ export async function listCredentials(db: Database, query: AccountQuery & { stra
 /** Throws Problem 422, OperatorError. */
 export async function listCredentialSessions(db: Database, query: AccountQuery) {
   const page = readPage(query);
-  const rows = await listSeenSessions(db, await accountIdOf(db, query), page);
+  const rows = await listSeenSessions(db, await accountIdOf(db, query.account), page);
   return makePage(rows, page, endOf, (each) => ({
     id: each.id,
     account: each.account,

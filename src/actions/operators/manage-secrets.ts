@@ -1,7 +1,7 @@
 import { deleteAccountSecretAs } from "#actions/secrets/delete-account-secret.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
 import { listSecretUses } from "#actions/secrets/list-secret-uses.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdOf } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import { setAccountSecret, type NewAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { listAccountSecrets } from "#db/account-secrets.ts";
@@ -12,7 +12,7 @@ import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 /** Of one account, or of all; never a value. Throws OperatorError. */
 export async function listSecrets(services: Needs<"db" | "secretSources">, account: string | undefined) {
   const { db, secretSources: sources } = services;
-  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  const accountId = await accountIdOf(db, account);
   const uses = await listSecretUses(db);
   const secrets = await listAccountSecrets(db, accountId);
   return {

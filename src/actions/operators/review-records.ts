@@ -1,6 +1,6 @@
 import { decideReview, type ReviewDecision } from "#actions/reviews/decide-review.ts";
 import { mayWriteAfter } from "#actions/runs/blueprint-writes.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdOf } from "#actions/operator-error.ts";
 import { readReview, readReviewRecords } from "#actions/reviews/read-review.ts";
 import type { Needs } from "#actions/services.ts";
 import { findAccountDocument } from "#db/accounts.ts";
@@ -18,7 +18,7 @@ import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.t
 
 /** Open reviews, oldest first. Throws OperatorError. */
 export async function listInbox(db: Database, account: string | undefined) {
-  const accountId = account === undefined ? null : (await requireAccount(db, account)).id;
+  const accountId = await accountIdOf(db, account);
   return (await listOpenReviews(db, { accountId, runId: null })).map(show);
 }
 
