@@ -227,6 +227,11 @@ test("what is forever wants the second factor, and goes on when it is given", as
   await page.getByLabel("Code").fill(nextCode(admin.secret));
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: "Purge now" }).waitFor();
+  // Another tab with the same session, in which something has been prepared.
+  const review = await stage.waitForReview(await stage.trigger("supplier-invoices", RECORDS));
+  const other = await context.newPage();
+  await other.goto(`${url}/dashboard/reviews/${review}`);
+  await other.getByLabel("supplier of record 2").fill("Southgate");
   // As after a longer look at the page.
   await rewriteSigned(stage.operators.db, "operator_session", "stepped_up_at = null", []);
   await page.getByRole("button", { name: "Purge now" }).click();
@@ -239,6 +244,10 @@ test("what is forever wants the second factor, and goes on when it is given", as
   await asking.getByLabel("Code").fill(nextCode(admin.secret));
   await asking.getByRole("button", { name: "Confirm" }).click();
   await page.getByText("Data purged").waitFor();
+  // The code has given the session another token.
+  await other.getByRole("button", { name: "Approve" }).click();
+  await other.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await other.getByText("Decided by").waitFor();
   await context.close();
 });
 

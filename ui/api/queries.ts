@@ -10,7 +10,14 @@ import {
 import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
 import { ApiFailure } from "./failure.ts";
 import { readMe, signOut } from "./operations.ts";
-import { call, keepCsrfToken, type AnswerOf, type Endpoint, type InputOf } from "./request.ts";
+import {
+  call,
+  keepCsrfToken,
+  renewCsrfTokenBy,
+  type AnswerOf,
+  type Endpoint,
+  type InputOf,
+} from "./request.ts";
 import { Cancelled } from "./step-up.ts";
 
 export type Me = AnswerOf<typeof readMe>;
@@ -54,6 +61,18 @@ export function setMe(me: Me | null): void {
     queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== ME[0] });
   queryClient.setQueryData(ME, me);
 }
+
+renewCsrfTokenBy(async () => {
+  const me = await call(readMe, {});
+  const before = queryClient.getQueryData<Me | null>(ME);
+  // What one operator has prepared is not sent as another.
+  if (before && before.id !== me.id)
+    throw new ApiFailure(
+      409,
+      `You are now signed in as ${me.email}, in another tab. Nothing was changed. Reload the page to continue.`,
+    );
+  setMe(me);
+});
 
 /** Null: nobody. */
 export function useMe(): UseQueryResult<Me | null> {

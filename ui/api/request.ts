@@ -52,6 +52,13 @@ export function keepCsrfToken(token: string | null): void {
   csrfToken = token ?? ANY;
 }
 
+let renewCsrfToken: () => Promise<void> = async () => {};
+
+/** `renew` reads the session's present token and keeps it, or throws. */
+export function renewCsrfTokenBy(renew: () => Promise<void>): void {
+  renewCsrfToken = renew;
+}
+
 /** The dashboard is at `…/dashboard/`, the API beside it. */
 const API = new URL("../operator/v1", document.baseURI).href;
 
@@ -75,10 +82,27 @@ export async function call<O extends OperatorOperation>(
   signal?: AbortSignal,
 ): Promise<OperatorAnswer<O>> {
   try {
-    return await send(to, input, signal);
+    return await sendRenewed(to, input, signal);
   } catch (error) {
     if (!(error instanceof ApiFailure) || !error.has("step_up_required")) throw error;
     await askForCode();
+    return await sendRenewed(to, input, signal);
+  }
+}
+
+/** A step-up or a sign-in in another tab gives the session another token: it is read once, and the request repeated. */
+async function sendRenewed<O extends OperatorOperation>(
+  to: Endpoint<O>,
+  input: InputOf<O>,
+  signal: AbortSignal | undefined,
+): Promise<OperatorAnswer<O>> {
+  const sent = csrfToken;
+  try {
+    return await send(to, input, signal);
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || !error.has("csrf")) throw error;
+    // Another request may have renewed it meanwhile.
+    if (csrfToken === sent) await renewCsrfToken();
     return await send(to, input, signal);
   }
 }
