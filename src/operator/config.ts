@@ -19,10 +19,10 @@ export const postCheck: Handler<typeof ofConfig.checkConfig> = async ({ services
   await change.checkTyped(services, caller, body.documents, body.language ?? "en");
 
 export const postPlan: Handler<typeof ofConfig.planConfig> = async ({ services, caller }, { body }) =>
-  await change.planTyped(services, caller, body.documents);
+  await change.planTyped(services, caller, body.documents, body.base_version);
 
 export const postApply: Handler<typeof ofConfig.applyConfig> = async ({ services, caller }, { body }) =>
-  await change.applyTyped(services, caller, body.documents);
+  await change.applyTyped(services, caller, body.documents, body.base_version);
 
 export const getSchema: Handler<typeof ofConfig.readConfigSchema> = async () => configSchema();
 

@@ -204,6 +204,41 @@ test("an earlier version is published again as a new one; a Blueprint is retired
   await good("readStrategyVersion", "/accounts/acme/strategies/strat_acme/versions/1");
 });
 
+test("a document that was written from an older version is not published over the newer one unasked", async () => {
+  const key = "two-editors";
+  const text = (name: string, more = ""): string =>
+    BLUEPRINT.replace("list-it", key).replace("name: List it", `name: ${name}`) + more;
+  const publish = async (document: string, base: number) =>
+    await browser.send("POST", "/config/apply", { ...typed(document), base_version: base });
+  assert.equal((await publish(text("One"), 0)).status, 200);
+  // Two operators begin with version 1; the first one publishes.
+  assert.equal((await publish(text("Theirs"), 1)).status, 200);
+  const late = await publish(text("One", "timeout: 5m\n"), 1);
+  assert.equal(late.status, 409);
+  assert.match(
+    late.body.error.message,
+    new RegExp(`The Blueprint two-editors has changed since version 1: ${admin.email} published version 2`),
+  );
+  const again = await publish(text("One"), 0);
+  assert.deepEqual([again.status, /exists already/.test(again.text)], [409, true]);
+  const plan = async (base: number) =>
+    (await good("planConfig", "/config/plan", { ...typed(text("One", "timeout: 5m\n")), base_version: base }))
+      .conflict;
+  const { theirs, ours, ...conflict } = await plan(1);
+  assert.deepEqual([conflict.version, conflict.applied_by], [2, admin.email]);
+  const paths = (differences: readonly { path: string }[]) => differences.map(({ path }) => path);
+  assert.deepEqual([paths(theirs), paths(ours)], [["name"], ["timeout"]]);
+  assert.equal(await plan(2), null);
+  assert.equal((await publish(text("One", "timeout: 5m\n"), 2)).status, 200, "knowingly");
+  const two = await browser.send("POST", "/config/apply", {
+    ...typed(BLUEPRINT, STRATEGY),
+    base_version: 1,
+  });
+  assert.deepEqual([two.status, two.body.error.details[0].field], [422, "base_version"]);
+  // As the command line, which knows of no version.
+  await good("applyConfig", "/config/apply", typed(text("Whatever")));
+});
+
 test("an operator tries a Blueprint: the run is checked as a trigger's, and says who started it", async () => {
   const caller = openCaller(stage.service.url, await stage.installation.createKey("acme"));
   const credential = await connect(caller, "strat_acme", { token: "value", region: "north" });

@@ -60,6 +60,8 @@ export interface CheckOptions {
   readonly check?: CheckSources;
   /** Secrets of accounts that the settings give. */
   readonly inFile?: KnownSecrets;
+  /** Sees the valid documents before they are applied, when no other call can change the current ones; what it throws rejects them. */
+  readonly inspect?: (db: Database, documents: readonly CheckedDocument[]) => Promise<void>;
 }
 
 const NO_SECRETS: KnownSecrets = new Map();
@@ -95,6 +97,7 @@ export async function applyConfig(
     actor = { kind: "cli" },
     check = checkSources,
     inFile = NO_SECRETS,
+    inspect = async () => {},
   }: CheckOptions & { readonly actor?: AuditActor } = {},
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
@@ -102,6 +105,10 @@ export async function applyConfig(
     const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
     if (!plan.ok) return plan;
     const { changes, warnings, needs } = plan;
+    await inspect(
+      tx,
+      changes.map(({ checked }) => checked),
+    );
     if (needs[0] !== undefined) {
       const { id: accountId } = must(await findAccountBySlug(tx, needs[0].account), "the account");
       const documents = changes.filter(({ change }) => change !== "unchanged").map(proposedOf);
@@ -188,11 +195,15 @@ export async function checkConfigHere(
 export async function planConfig(
   db: Database,
   sources: readonly ConfigSource[],
-  { check = checkSources, inFile = NO_SECRETS }: CheckOptions = {},
+  { check = checkSources, inFile = NO_SECRETS, inspect = async () => {} }: CheckOptions = {},
 ): Promise<PlanOutcome> {
   // No transaction stays open during validation.
   const plan = await makePlan(db, await check(sources, await readKnown(db, inFile)));
   if (!plan.ok) return plan;
+  await inspect(
+    db,
+    plan.changes.map(({ checked }) => checked),
+  );
   return {
     ok: true,
     changes: plan.changes.map(plannedOf),

@@ -17,6 +17,7 @@ import type { Language } from "#domain/language.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeBlueprint } from "./describe-blueprint.ts";
 import { describeForm } from "./describe-form.ts";
+import { findConflict, requireBase } from "./base-version.ts";
 import { getVersion, requireDocument, showDifference, type DocumentName } from "./get-documents.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
@@ -61,11 +62,20 @@ export async function planTyped(
   services: Needs<"db" | "secretSources">,
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
+  baseVersion?: number,
 ) {
-  const plan = await planConfig(services.db, documents, checkOf(services, caller));
-  if (!plan.ok) return { problems: plan.problems.map(showProblem), changes: [], warnings: [], needs: [] };
+  let conflict: Awaited<ReturnType<typeof findConflict>> = null;
+  const plan = await planConfig(services.db, documents, {
+    ...checkOf(services, caller),
+    inspect: async (db, checked) => {
+      if (baseVersion !== undefined) conflict = await findConflict(db, checked, baseVersion);
+    },
+  });
+  if (!plan.ok)
+    return { problems: plan.problems.map(showProblem), changes: [], conflict: null, warnings: [], needs: [] };
   return {
     problems: [],
+    conflict,
     warnings: [...plan.warnings],
     needs: [...plan.needs],
     changes: plan.changes.map(({ differences, ...change }) => ({
@@ -77,16 +87,23 @@ export async function planTyped(
 
 const showChange = ({ change, kind, account, id }: PlannedChange) => ({ change, kind, account, id });
 
-/** Applies all documents in one transaction, or proposes them. Throws Problem 422 with every problem, OperatorError. */
+/**
+ * Applies all documents in one transaction, or proposes them. Throws Problem 409 if `baseVersion` is given and not current, Problem 422
+ * with every problem, OperatorError.
+ */
 export async function applyTyped(
   services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,
   documents: readonly ConfigSource[],
+  baseVersion?: number,
 ) {
   const { db, signing, secretSources: sources } = services;
   const outcome = await applyConfig(db, signing, documents, {
     ...checkOf(services, caller),
     actor: actorOf(caller),
+    inspect: async (tx, checked) => {
+      if (baseVersion !== undefined) await requireBase(tx, checked, baseVersion);
+    },
   });
   if (!outcome.ok) throw refusal(outcome.problems);
   // Not an error, as on the command line: another process may have the secret.

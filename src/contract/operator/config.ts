@@ -1,7 +1,19 @@
 import Type, { type TProperties } from "typebox";
 import { limits } from "#domain/limits.ts";
 import { LANGUAGES } from "#domain/language.ts";
-import { closed, count, missing, ofAccount, oneOf, orNull, page, paging, text, time } from "./fields.ts";
+import {
+  closed,
+  conflict,
+  count,
+  missing,
+  ofAccount,
+  oneOf,
+  orNull,
+  page,
+  paging,
+  text,
+  time,
+} from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Configuration");
@@ -126,6 +138,15 @@ const documents = Type.Array(
   },
 );
 
+const baseVersion = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000_000,
+    description:
+      "The version from which the documents' one Blueprint or strategy was written; 0: it is new. Without it, any current version is replaced.",
+  }),
+);
+
 const problem = closed(
   {
     file: text("The file's name."),
@@ -189,14 +210,29 @@ export const planConfig = defineOperation({
   method: "post",
   path: "/config/plan",
   summary: "Preview what applying documents would change",
-  description: "The same as `latchkey plan`. Changes nothing.",
+  description:
+    "The same as `latchkey plan`. Changes nothing. `conflict` is not `null` if `base_version` is no longer the current version.",
   permission: "config.read",
-  body: closed({ documents }),
+  body: closed({ documents, base_version: baseVersion }),
   bodyBytesMax: limits.configBodyBytesMax,
   answer: closed(
     {
       problems,
       changes: Type.Array(closed({ ...change, differences: Type.Array(difference) })),
+      conflict: orNull(
+        closed(
+          {
+            version: count("The current version; 0: there is none."),
+            applied_at: orNull(time("When it was applied.")),
+            applied_by: orNull(text("The operator who did it; `null`: the command line.")),
+            theirs: Type.Array(difference, {
+              description: "What it changed since `base_version`.",
+            }),
+            ours: Type.Array(difference, { description: "What the documents change since `base_version`." }),
+          },
+          { title: "VersionConflict" },
+        ),
+      ),
       warnings,
       needs: Type.Array(text("Why applying them would need two admins."), {
         description: "Empty: they would be applied immediately.",
@@ -233,9 +269,10 @@ export const applyConfig = defineOperation({
   description:
     "The same as `latchkey apply`: all documents are applied in one transaction, each change as a new version, or none, and the answer is 422 with a detail for each problem. If an account requires a second admin for one of the changes, nothing is applied, and `proposal` is the new proposal.",
   permission: "config.apply",
-  body: closed({ documents }),
+  body: closed({ documents, base_version: baseVersion }),
   bodyBytesMax: limits.configBodyBytesMax,
   answer: applied,
+  failures: [conflict("`base_version` is not the current version: somebody has published another one.")],
 });
 
 export const readConfigSchema = defineOperation({
