@@ -18,6 +18,14 @@ name: Bank
 hosts: [https://api.northwind.example]
 login: { type: oauth2, client_id: latchkey, client_secret: { secret: NORTHWIND }, issuer: "https://login.northwind.example" }`;
 
+const WRITTEN_ELSEWHERE = `blueprint: written-here
+account: acme
+name: Elsewhere
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: rows, type: parse, from: data, format: json }
+  - { id: out, type: output, refKey: rows, from: rows }`;
+
 let stage: DashboardStage;
 let page: Page;
 /** Where the checker has put a style sheet of its own, which the page's policy refuses. */
@@ -90,18 +98,39 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   const document = page.getByRole("textbox", { name: "The Blueprint's document" });
   await document.press("Control+End");
   await page.keyboard.insertText("timeout: 5m\n");
+  // What is not published survives another tab of the page, another page, and a reload.
+  await page.getByRole("tab", { name: "Graph" }).click();
+  await page.getByRole("link", { name: "Blueprints", exact: true }).click();
+  await page.getByRole("link", { name: "Written here" }).click();
+  await page.getByRole("tab", { name: "Document" }).click();
+  await document.getByText("timeout: 5m").waitFor();
+  await page.reload();
+  await document.getByText("timeout: 5m").waitFor();
+  await page.getByText("Unpublished changes").waitFor();
+  await assertAccessible("a draft");
+  await page.getByRole("button", { name: "Discard changes" }).click();
+  await document.getByText("timeout: 5m").waitFor({ state: "detached" });
+  await document.press("Control+End");
+  await page.keyboard.insertText("timeout: 5m\n");
+  // Somebody else publishes meanwhile: both sides are shown before one replaces the other.
+  await stage.operators.installation.apply(WRITTEN_ELSEWHERE);
   await page.getByRole("button", { name: "Publish…" }).click();
-  await page.getByRole("dialog").getByText("timeout", { exact: true }).waitFor();
-  await page.getByRole("button", { name: "Publish", exact: true }).click();
+  const asking = page.getByRole("dialog", { name: "Review changes" });
+  await asking.getByText("The command line published version 2").waitFor();
+  await asking.getByRole("region", { name: "Changes in version 2" }).getByText('"Elsewhere"').waitFor();
+  await asking.getByRole("region", { name: "Your changes" }).getByText("timeout", { exact: true }).waitFor();
+  await assertAccessible("a conflict");
+  await asking.getByRole("button", { name: "Publish over version 2" }).click();
   await page.getByText("5 min 0 s").waitFor();
+  await page.getByRole("heading", { name: "Written here", level: 1 }).waitFor();
 
   await page.getByRole("tab", { name: "Versions" }).click();
-  await page.getByRole("button", { name: "View version 2" }).click();
+  await page.getByRole("button", { name: "View version 3" }).click();
   await page.getByText('"5m"').waitFor();
   await assertAccessible("versions");
   await page.getByRole("button", { name: "Publish again version 1" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
-  await page.getByRole("button", { name: "View version 3" }).waitFor();
+  await page.getByRole("button", { name: "View version 4" }).waitFor();
 
   await page.getByRole("tab", { name: "Try it" }).click();
   await page.getByLabel("data").fill('[{"n": 1}]');

@@ -19,6 +19,7 @@ import {
   type InputOf,
 } from "./request.ts";
 import { Cancelled } from "./step-up.ts";
+import { drafts } from "./use-draft.ts";
 
 export type Me = AnswerOf<typeof readMe>;
 
@@ -53,10 +54,16 @@ const queryClient: QueryClient = new QueryClient({
 
 export const openQueries = (): QueryClient => queryClient;
 
+/** A session that is over leaves the drafts: the same operator may go on with them after the next sign-in. */
+function noteMe(me: Me | null): void {
+  keepCsrfToken(me?.csrf_token ?? null);
+  if (me) drafts.ownBy(me.id);
+}
+
 /** Who is signed in, from now on. Whatever the one before has seen is forgotten. */
 export function setMe(me: Me | null): void {
   const before = queryClient.getQueryData<Me | null>(ME);
-  keepCsrfToken(me?.csrf_token ?? null);
+  noteMe(me);
   if (before && before.id !== me?.id)
     queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== ME[0] });
   queryClient.setQueryData(ME, me);
@@ -82,7 +89,7 @@ export function useMe(): UseQueryResult<Me | null> {
     queryFn: async ({ signal }): Promise<Me | null> => {
       try {
         const me = await call(readMe, {}, signal);
-        keepCsrfToken(me.csrf_token);
+        noteMe(me);
         return me;
       } catch (error) {
         if (error instanceof ApiFailure && error.status === 401) return null;
@@ -101,6 +108,7 @@ export function useSignedIn(): Me & { readonly may: (permission: string) => bool
 
 export async function endSession(): Promise<void> {
   await call(signOut, {});
+  drafts.clear();
   setMe(null);
 }
 

@@ -110,26 +110,7 @@ function BlueprintTabs(props: {
         </Stack>
       </Tabs.Panel>
       <Tabs.Panel value="document">
-        {may("config.apply") ? (
-          <DocumentEditor
-            key={blueprint.version}
-            label="The Blueprint's document"
-            initial={blueprint.yaml}
-            onPublished={() => setSearch({})}
-          >
-            {({ graph }) =>
-              graph && (
-                <Section title="Preview">
-                  <Drawing graph={graph} />
-                </Section>
-              )
-            }
-          </DocumentEditor>
-        ) : (
-          <Code block tabIndex={0}>
-            {blueprint.yaml}
-          </Code>
-        )}
+        <BlueprintDocument blueprint={blueprint} params={params} onPublished={() => setSearch({})} />
       </Tabs.Panel>
       <Tabs.Panel value="versions">
         <VersionList
@@ -145,6 +126,42 @@ function BlueprintTabs(props: {
         <TryForm blueprint={blueprint} />
       </Tabs.Panel>
     </Tabs>
+  );
+}
+
+function BlueprintDocument(props: {
+  readonly blueprint: Blueprint;
+  readonly params: { readonly account: string; readonly blueprintKey: string };
+  readonly onPublished: () => void;
+}) {
+  const { blueprint, params } = props;
+  const { may } = useSignedIn();
+  if (!may("config.apply"))
+    return (
+      <Code block tabIndex={0}>
+        {blueprint.yaml}
+      </Code>
+    );
+  return (
+    <DocumentEditor
+      of={{
+        kind: "blueprint",
+        account: params.account,
+        id: params.blueprintKey,
+        version: blueprint.version,
+      }}
+      label="The Blueprint's document"
+      initial={blueprint.yaml}
+      onPublished={props.onPublished}
+    >
+      {({ graph }) =>
+        graph && (
+          <Section title="Preview">
+            <Drawing graph={graph} />
+          </Section>
+        )
+      }
+    </DocumentEditor>
   );
 }
 

@@ -41,6 +41,7 @@ login:
 
 /** Something that is right, to begin from. */
 function NewDocument(props: {
+  readonly kind: "strategy" | "blueprint";
   readonly title: string;
   readonly about: string;
   readonly begin: (account: string) => string;
@@ -62,6 +63,8 @@ function NewDocument(props: {
           ) : (
             <DocumentEditor
               label="The new document"
+              key={props.kind}
+              of={{ kind: props.kind, account: null, id: null, version: 0 }}
               initial={props.begin(first.account)}
               onPublished={({ kind, account, id }) =>
                 go(
@@ -95,6 +98,7 @@ function NewDocument(props: {
 
 export const NewBlueprintPage = () => (
   <NewDocument
+    kind="blueprint"
     title="New Blueprint"
     about="Edit this template. Ctrl+Space shows suggestions."
     begin={blueprintOf}
@@ -103,6 +107,7 @@ export const NewBlueprintPage = () => (
 
 export const NewStrategyPage = () => (
   <NewDocument
+    kind="strategy"
     title="New strategy"
     about="Edit this template. Ctrl+Space shows suggestions."
     begin={strategyOf}

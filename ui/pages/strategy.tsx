@@ -112,26 +112,7 @@ function StrategyTabs(props: {
         </Stack>
       </Tabs.Panel>
       <Tabs.Panel value="document">
-        {may("config.apply") ? (
-          <DocumentEditor
-            key={strategy.version}
-            label="The strategy's document"
-            initial={strategy.yaml}
-            onPublished={() => setSearch({})}
-          >
-            {({ form }) =>
-              form && (
-                <Section title="Form preview" isBare>
-                  <FormPreview form={form} />
-                </Section>
-              )
-            }
-          </DocumentEditor>
-        ) : (
-          <Code block tabIndex={0}>
-            {strategy.yaml}
-          </Code>
-        )}
+        <StrategyDocument strategy={strategy} params={params} onPublished={() => setSearch({})} />
       </Tabs.Panel>
       <Tabs.Panel value="versions">
         <VersionList
@@ -149,6 +130,42 @@ function StrategyTabs(props: {
         </Tabs.Panel>
       )}
     </Tabs>
+  );
+}
+
+function StrategyDocument(props: {
+  readonly strategy: Strategy;
+  readonly params: { readonly account: string; readonly strategyId: string };
+  readonly onPublished: () => void;
+}) {
+  const { strategy, params } = props;
+  const { may } = useSignedIn();
+  if (!may("config.apply"))
+    return (
+      <Code block tabIndex={0}>
+        {strategy.yaml}
+      </Code>
+    );
+  return (
+    <DocumentEditor
+      of={{
+        kind: "strategy",
+        account: params.account,
+        id: params.strategyId,
+        version: strategy.version,
+      }}
+      label="The strategy's document"
+      initial={strategy.yaml}
+      onPublished={props.onPublished}
+    >
+      {({ form }) =>
+        form && (
+          <Section title="Form preview" isBare>
+            <FormPreview form={form} />
+          </Section>
+        )
+      }
+    </DocumentEditor>
   );
 }
 

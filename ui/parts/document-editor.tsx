@@ -3,6 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { lazy, Suspense, useMemo, useState, type ReactNode } from "react";
 import { checkConfig, readConfigSchema } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import { useDraft } from "../api/use-draft.ts";
 import type { AnswerOf } from "../api/request.ts";
 import type { EditorProblem } from "./code-editor.tsx";
 import { FailureNote } from "./failure-note.tsx";
@@ -16,9 +17,26 @@ type Checked = AnswerOf<typeof checkConfig>;
 const PAUSE_MS = 400;
 const NONE: Checked["problems"] = [];
 
+/** The document that a page is about. Of a new one account and id are null, and the version is 0. */
+interface DocumentName {
+  readonly kind: "strategy" | "blueprint";
+  readonly account: string | null;
+  readonly id: string | null;
+  /** The current one. */
+  readonly version: number;
+}
+
+/** Not published yet. */
+interface DocumentDraft {
+  readonly text: string;
+  /** The version that it was written from, and its text; version 0: the template of a new document. */
+  readonly base: { readonly version: number; readonly text: string };
+}
+
 /** A document while it is typed: its problems with their places, what it makes, and the way to publish it. */
 export function DocumentEditor(props: {
   readonly label: string;
+  readonly of: DocumentName;
   readonly initial: string;
   readonly onPublished: (change: {
     readonly kind: string;
@@ -28,13 +46,12 @@ export function DocumentEditor(props: {
   /** What a document without a problem makes. */
   readonly children: (checked: Checked["documents"][number]) => ReactNode;
 }) {
-  const [text, setText] = useState(props.initial);
+  const { text, base, isDraft, setText, discard, discarded } = useDocumentDraft(props.of, props.initial);
   const [typed] = useDebouncedValue(text, PAUSE_MS);
   const [goTo, setGoTo] = useState<EditorProblem | null>(null);
   const [isAsking, setIsAsking] = useState(false);
   const schema = useRead(readConfigSchema, {});
-  const file = "document.yaml";
-  const checked = useRead(checkConfig, { body: { documents: [{ file, text: typed }] } });
+  const checked = useRead(checkConfig, { body: { documents: [{ file: "document.yaml", text: typed }] } });
   const problems = checked.data?.problems ?? NONE;
   const warnings = checked.data?.warnings ?? NONE;
   const marks = useMemo(
@@ -44,10 +61,13 @@ export function DocumentEditor(props: {
   const isChecked = checked.data !== undefined && typed === text;
   return (
     <Stack gap="md">
+      {isDraft && <DraftNote base={base.version} version={props.of.version} onDiscard={discard} />}
       <Suspense fallback={<Loading what="Loading the editor" />}>
         <CodeEditor
+          // Begins anew with another text: of a newer version, or after the draft was discarded.
+          key={`${base.version} ${discarded}`}
           label={props.label}
-          initial={props.initial}
+          initial={text}
           problems={marks}
           schema={schema.data ?? null}
           onChange={setText}
@@ -59,10 +79,7 @@ export function DocumentEditor(props: {
         <Text size="sm" component="output">
           {isChecked ? describe(problems.length, warnings.length) : "Checking…"}
         </Text>
-        <Button
-          disabled={!isChecked || problems.length > 0 || text === props.initial}
-          onClick={() => setIsAsking(true)}
-        >
+        <Button disabled={!isChecked || problems.length > 0 || !isDraft} onClick={() => setIsAsking(true)}>
           Publish…
         </Button>
       </Group>
@@ -77,7 +94,9 @@ export function DocumentEditor(props: {
       ))}
       <PublishDialog
         text={isAsking ? text : null}
+        baseVersion={isNamed(checked.data, props.of) ? base.version : 0}
         onClose={() => setIsAsking(false)}
+        onTaken={discard}
         onPublished={(changes) => {
           setIsAsking(false);
           const [change] = changes;
@@ -85,6 +104,49 @@ export function DocumentEditor(props: {
         }}
       />
     </Stack>
+  );
+}
+
+function useDocumentDraft({ kind, account, id, version }: DocumentName, published: string) {
+  const [draft, setDraft] = useDraft<DocumentDraft>("document", kind, account ?? "", id ?? "");
+  const [discarded, setDiscarded] = useState(0);
+  const base = draft?.base ?? { version, text: published };
+  return {
+    text: draft?.text ?? published,
+    base,
+    isDraft: draft !== undefined,
+    setText: (next: string): void => setDraft(next === base.text ? undefined : { text: next, base }),
+    /** How often that has happened. */
+    discarded,
+    discard: (): void => {
+      setDraft(undefined);
+      setDiscarded(discarded + 1);
+    },
+  };
+}
+
+/** Whether what is typed is still the page's document: under another name it is a new one. */
+const isNamed = (checked: Checked | undefined, { kind, account, id }: DocumentName): boolean =>
+  checked?.documents.some((each) => each.kind === kind && each.account === account && each.id === id) ===
+  true;
+
+function DraftNote(props: {
+  readonly base: number;
+  readonly version: number;
+  readonly onDiscard: () => void;
+}) {
+  const isBehind = props.base !== props.version;
+  return (
+    <Group justify="space-between" gap="sm">
+      <Text size="sm" {...(isBehind ? { fw: 600 } : { c: "dimmed" })}>
+        {isBehind
+          ? `Unpublished changes to version ${props.base}. Version ${props.version} has been published since: “Publish…” shows both sides.`
+          : "Unpublished changes. They are kept in this tab."}
+      </Text>
+      <Button variant="subtle" size="compact-sm" onClick={props.onDiscard}>
+        Discard changes
+      </Button>
+    </Group>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Modal, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useLocation } from "wouter";
 import {
@@ -19,6 +19,7 @@ import { FailureNote } from "./failure-note.tsx";
 import { Note } from "./note.tsx";
 import { sayProposed } from "./proposed.ts";
 import { Reading } from "./reading.tsx";
+import { Time } from "./time.tsx";
 
 type Changes = AnswerOf<typeof applyConfig>["changes"];
 
@@ -36,15 +37,26 @@ export const DOCUMENT_KEYS = [
 export function PublishDialog(props: {
   /** Null: it is closed. */
   readonly text: string | null;
+  /** The version that the text was written from; 0: it is new. */
+  readonly baseVersion: number;
+  /** It was published or proposed. */
+  readonly onTaken: () => void;
   readonly onClose: () => void;
   readonly onPublished: (changes: Changes) => void;
 }) {
   const documents = [{ file: "document.yaml", text: props.text ?? "" }];
-  const plan = useRead(planConfig, { body: { documents } }, { enabled: props.text !== null });
+  const plan = useRead(
+    planConfig,
+    { body: { documents, base_version: props.baseVersion } },
+    { enabled: props.text !== null },
+  );
+  const conflict = plan.data?.conflict ?? null;
   const [, go] = useLocation();
   const publishing = useOperation(applyConfig, {
-    changes: [...DOCUMENT_KEYS, keyOf(listProposals)],
+    // Somebody may have published in this moment: then the plan says so.
+    changes: [...DOCUMENT_KEYS, keyOf(listProposals), keyOf(planConfig)],
     onDone: ({ changes, warnings, proposal }) => {
+      props.onTaken();
       if (proposal) {
         notifications.show({ message: sayProposed(proposal) });
         return go(`/proposals/${proposal.id}`);
@@ -62,25 +74,69 @@ export function PublishDialog(props: {
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="md">
+        {conflict !== null && conflict.version > 0 && (
+          <Conflict of={conflict} baseVersion={props.baseVersion} />
+        )}
         <Reading of={plan}>{(data) => <Planned plan={data} />}</Reading>
         <Text size="sm" c="dimmed">
           This publishes a new version. Runs in progress continue with theirs.
         </Text>
         {publishing.failure && <FailureNote error={publishing.failure} />}
         <Group justify="flex-end">
-          <Button variant="default" onClick={props.onClose}>
+          <Button variant="default" data-autofocus={conflict !== null || undefined} onClick={props.onClose}>
             Keep editing
           </Button>
           <Button
             loading={publishing.isPending}
             disabled={plan.data === undefined}
-            onClick={() => publishing.mutate({ body: { documents } })}
+            {...(conflict === null ? {} : { color: "red.9" })}
+            onClick={() =>
+              publishing.mutate({
+                body: { documents, base_version: conflict?.version ?? props.baseVersion },
+              })
+            }
           >
             {plan.data !== undefined && plan.data.needs.length > 0 ? "Propose" : "Publish"}
+            {conflict !== null && conflict.version > 0 && ` over version ${conflict.version}`}
           </Button>
         </Group>
       </Stack>
     </Modal>
+  );
+}
+
+type ConflictData = NonNullable<AnswerOf<typeof planConfig>["conflict"]>;
+
+/** What both have changed since the version that both began with. */
+function Conflict({ of, baseVersion }: { readonly of: ConflictData; readonly baseVersion: number }) {
+  const by = of.applied_by ?? "The command line";
+  return (
+    <Note tone="bad" title={`${by} published version ${of.version}`} isAlert>
+      {of.applied_at !== null && (
+        <Text size="sm">
+          <Time at={of.applied_at} />.{" "}
+          {baseVersion === 0
+            ? "A document of this name exists already. If you publish, yours replaces it."
+            : `Your changes are based on version ${baseVersion}. If you publish, your document replaces version ${of.version} with all of its changes.`}
+        </Text>
+      )}
+      {baseVersion > 0 && (
+        <SimpleGrid cols={{ base: 1, sm: 2 }} mt="sm">
+          <section aria-label={`Changes in version ${of.version}`}>
+            <Text fw={600} size="sm">
+              Changes in version {of.version}
+            </Text>
+            <Differences of={of.theirs} />
+          </section>
+          <section aria-label="Your changes">
+            <Text fw={600} size="sm">
+              Your changes
+            </Text>
+            <Differences of={of.ours} />
+          </section>
+        </SimpleGrid>
+      )}
+    </Note>
   );
 }
 

@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { ApiFailure } from "../api/failure.ts";
 import { beginOidcSignIn, readSignInMethods, signIn } from "../api/operations.ts";
 import { setMe, useOperation, useRead } from "../api/queries.ts";
+import { leaveFor } from "../api/use-draft.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { OuterPage } from "./outer-page.tsx";
@@ -32,7 +33,7 @@ export function SignInPage() {
 /** Leaves for the provider, and comes back to the page that was asked for. */
 function ProviderButton({ label }: { readonly label: string }) {
   const [path] = useLocation();
-  const leaving = useOperation(beginOidcSignIn, { changes: [], onDone: ({ url }) => location.assign(url) });
+  const leaving = useOperation(beginOidcSignIn, { changes: [], onDone: ({ url }) => leaveFor(url) });
   const leave = (): void => leaving.mutate({ body: { return_to: `${path}${location.search}` } });
   return (
     <>
