@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { applyConfig } from "#actions/config/apply-config.ts";
 import { axeLightAndDark } from "../axe.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, tier } from "../tiers.ts";
 import { rewriteSigned } from "../sign-again.ts";
 
 const RECORDS = [
@@ -162,7 +162,25 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
     },
   );
   const review = await stage.waitForReview(run);
-  const page = await stage.openPage("reviewer", `/reviews/${review}`);
+  const reviewer = await stage.operators.operator("reviewer");
+  const page = await (await stage.newContext()).newPage();
+  const signIn = async (): Promise<void> => {
+    await page.getByLabel("Email").fill(reviewer.email);
+    await page.getByLabel("Password", { exact: true }).fill(reviewer.password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+  };
+  await page.goto(`${url}/dashboard/reviews/${review}`);
+  await signIn();
+  const dialog = page.getByRole("dialog");
+  // Errors that nobody has looked at are counted, and Enter approves nothing.
+  await page.getByText("2 records with errors").waitFor();
+  await page.getByRole("button", { name: "Approve" }).press("Enter");
+  await dialog.getByText("2 records still have errors").waitFor();
+  await dialog.getByRole("button", { name: "Exclude 2 and approve" }).waitFor();
+  await dialog.getByRole("button", { name: "Approve with errors" }).waitFor();
+  await page.waitForFunction("document.activeElement.textContent === 'Back'");
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
   await page.getByLabel("supplier of record 2").fill("Southgate");
   await page.getByLabel("total of record 2").fill("three");
   await page.getByText("Enter a number.").waitFor();
@@ -178,8 +196,15 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   await page.goBack();
   await page.getByText("1 edited, 1 excluded").waitFor();
   assert.equal(await page.getByLabel("supplier of record 2").inputValue(), "Southgate");
+  // Nor does a reload, or a session that ends before the approval.
+  await page.reload();
+  await page.getByText("1 edited, 1 excluded").waitFor();
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.context().clearCookies();
+  await dialog.getByRole("button", { name: "Approve" }).click();
+  await signIn();
+  await page.getByText("1 edited, 1 excluded").waitFor();
   await page.getByRole("button", { name: "Approve" }).press("Enter");
-  const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Reason").fill("The supplier was missing");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
@@ -197,8 +222,63 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   ]);
   assert.match(download.suggestedFilename(), /^run_\w+-invoices\.csv$/);
   assert.match(readFileSync(await download.path(), "utf8"), /RE-2"?,"?Southgate"?,7,true/);
+
+  // Somebody else is first: what was typed is not lost without a word.
+  const other = await stage.waitForReview(await stage.trigger("supplier-invoices", RECORDS));
+  await page.goto(`${url}/dashboard/reviews/${other}`);
+  await page.getByLabel("supplier of record 2").fill("Eastside");
+  await (await stage.operators.holding(reviewer)).send("POST", `/reviews/${other}/approve`, {});
+  const unused = page.getByRole("alert").filter({ hasText: "Your 1 edit was not used" });
+  await unused.getByText("Eastside").waitFor();
+  await unused.getByRole("button", { name: "Discard" }).click();
+  await unused.waitFor({ state: "detached" });
   await page.context().close();
 });
+
+for (const total of inTier([300, 2_000, 100_000], (each) => each === 300))
+  test(`a review of ${total} records finds all with errors, and only those in sight are there`, async (context) => {
+    const many = new FormData();
+    const rows = Array.from({ length: total }, (_, n) => ({
+      number: `RE-${n}`,
+      supplier: n % 10 === 9 ? "" : "Northwind",
+      total: n + 1,
+    }));
+    many.set("data", new File([JSON.stringify(rows)], "many.json", { type: "application/json" }));
+    const { body } = await stage.caller.post("/blueprints/supplier-invoices/trigger", many);
+    const review = await stage.waitForReview(body.id);
+    const page = await stage.openPage("reviewer", `/reviews/${review}`);
+    const records = page.getByRole("region", { name: "Records" });
+    await records.getByLabel("supplier of record 1", { exact: true }).waitFor();
+    await page.getByText(`With errors ${total / 10}`).click();
+    await records.getByLabel("supplier of record 10", { exact: true }).waitFor();
+    assert.equal(await records.getByLabel("supplier of record 1", { exact: true }).count(), 0);
+    await records.focus();
+    await page.keyboard.press("End");
+    const last = records.getByLabel(`supplier of record ${total}`, { exact: true });
+    await last.waitFor();
+    assert.ok((await records.getByRole("row").count()) < 60);
+    await last.focus();
+    await page.evaluate(WATCH_KEYS);
+    await page.keyboard.type("Southgate");
+    const times = (await page.evaluate<readonly number[]>("globalThis.keyTimes")).toSorted((a, b) => a - b);
+    // Presses that are shown within a frame are not among them.
+    const median = times.length < "Southgate".length / 2 ? 0 : (times[Math.floor(times.length / 2)] ?? 0);
+    if (tier === "all") assert.ok(median <= 50, times.join());
+    context.diagnostic(`${total} records: key presses longer than a frame took ${times.join(", ")} ms`);
+    await page.getByText(`${total / 10 - 1} records with errors, 1 edited`).waitFor();
+    // It is still there when its row is not.
+    await page.getByText(`All ${total}`).click();
+    await records.getByLabel("supplier of record 1", { exact: true }).waitFor();
+    await records.focus();
+    await page.keyboard.press("End");
+    await last.waitFor();
+    assert.equal(await last.inputValue(), "Southgate");
+    await page.context().close();
+  });
+
+/** From the key to the picture that shows it, of the presses that take longer than a frame. */
+const WATCH_KEYS = `globalThis.keyTimes = []; new PerformanceObserver((list) =>
+  keyTimes.push(...list.getEntries().filter(({ name }) => name === "keydown").map(({ duration }) => duration))).observe({ type: "event", durationThreshold: 16 })`;
 
 test("a viewer sees that a review waits, and neither its records nor a way to decide", async () => {
   const run = await stage.trigger("supplier-invoices", RECORDS, { run_name: "Not for viewers" });
@@ -358,7 +438,7 @@ for (const [width, height] of inTier(SIZES, ([each]) => each === 390)) {
       await page.getByRole("button", { name: "Approve" }).click();
       await page.getByRole("dialog").waitFor();
       await look("dialog");
-      await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Approve with errors" }).click();
       await stage.caller.waitForRun(run, 100_000);
       await page.goto(`${url}/dashboard/runs/${run}`);
       await page.getByRole("region", { name: "Records" }).getByRole("cell", { name: "RE-1" }).waitFor();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
-import { until } from "../eventually.ts";
+import { eventually, PATIENCE_MS, until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 import { goodAnswer } from "./good-answer.ts";
@@ -27,6 +27,14 @@ nodes:
   - { id: data, type: input, refKey: data }
   - { id: list, type: parse, from: data, format: json }
   - { id: out, type: output, refKey: out, from: list }`,
+  `blueprint: checked
+account: acme
+nodes:
+  - { id: data, type: input, refKey: data }
+  - { id: list, type: parse, from: data, format: json }
+  - { id: valid, type: validate, from: list, rules: [{ assert: n % 3 > 0, field: n, message: Not by three }] }
+  - { id: gate, type: review, from: valid, title: Look at it, editable: true }
+  - { id: out, type: output, refKey: out, from: gate }`,
 ];
 
 let stage: OperatorStage;
@@ -161,6 +169,46 @@ test("a review is decided once, with what is changed, by whom", async () => {
   const result = await caller.get(`/blueprint-runs/${runId}/results?deliveryMethod=direct`);
   assert.ok(result.text.includes("edited"));
   assert.deepEqual(await stage.actions(id), ["review.decide"]);
+});
+
+/** Ten records, of which four have errors: the run's id, and its review. */
+async function reviewed(): Promise<{ readonly run: string; readonly review: any }> {
+  const records = Array.from({ length: 10 }, (_, n) => ({ n }));
+  const { body } = await caller.post("/blueprints/checked/trigger", { data: JSON.stringify(records) });
+  const review = await eventually(
+    "it waits",
+    async () => {
+      const { items } = (await good("listReviews", "/reviews")).body;
+      return items.find(({ run_id: run }: any) => run === body.id);
+    },
+    PATIENCE_MS,
+  );
+  return { run: body.id, review };
+}
+
+test("a review's records with errors are listed from any place on, and left out all at once", async () => {
+  const { run, review } = await reviewed();
+  const ordinals = async (query: string) => {
+    const { items } = (await good("listReviewRecords", `/reviews/${review.id}/records?${query}`)).body;
+    return items.map(({ ordinal }: any) => ordinal);
+  };
+  assert.deepEqual(await ordinals("valid=false"), [0, 3, 6, 9]);
+  assert.deepEqual(await ordinals("valid=false&from=1&limit=2"), [3, 6]);
+  assert.deepEqual(await ordinals("valid=true&from=5"), [8]);
+  assert.deepEqual(await ordinals("from=8"), [8, 9]);
+  const first = (await good("listReviewRecords", `/reviews/${review.id}/records?valid=false&limit=3`)).body;
+  assert.deepEqual(await ordinals(`valid=false&cursor=${first.next_cursor}`), [9]);
+  const both = await browser.send("GET", `/reviews/${review.id}/records?from=1&cursor=${first.next_cursor}`);
+  assert.deepEqual([both.status, both.body.error.details[0].field], [422, "from"]);
+  const changes = { edits: [{ ordinal: 3, data: { n: 4 } }], exclude: [1], exclude_invalid: true };
+  const approved = (await good("approveReview", `/reviews/${review.id}/approve`, changes)).body;
+  assert.deepEqual([approved.edited, approved.excluded], [1, 4]);
+  await caller.waitForRun(run, 100_000);
+  const result = await good("listResultRecords", `/runs/${run}/results/out/records`);
+  assert.deepEqual(
+    result.body.items.map(({ data }: any) => data.n),
+    [2, 4, 4, 5, 7, 8],
+  );
 });
 
 test("what a run gave is read from any place on, and downloaded as a file", async () => {

@@ -135,33 +135,6 @@ export function useRead<O extends OperatorOperation>(
   });
 }
 
-/**
- * What somebody works on and has told the service nothing of: kept in this tab while they look at other pages, in its memory alone, and
- * forgotten with the session.
- */
-export function useKept<T>(key: readonly unknown[], initial: T): readonly [T, (next: T) => void] {
-  const client = useQueryClient();
-  const { data } = useQuery<T>({
-    queryKey: [KEPT, ...key],
-    queryFn: () => initial,
-    enabled: false,
-    staleTime: Infinity,
-    gcTime: Infinity,
-  });
-  return [data ?? initial, (next) => client.setQueryData<T>([KEPT, ...key], next)];
-}
-
-const KEPT = "kept";
-
-/** All that is kept under the beginning of a key. */
-export const listKept = <T>(key: readonly unknown[]): readonly T[] =>
-  queryClient
-    .getQueriesData<T>({ queryKey: [KEPT, ...key] })
-    .flatMap(([, data]) => (data === undefined ? [] : [data]));
-
-export const forgetKept = (key: readonly unknown[]): void =>
-  queryClient.removeQueries({ queryKey: [KEPT, ...key] });
-
 /** Does something; then what it changes is read again. A person who gave no code is told nothing. */
 export function useOperation<O extends OperatorOperation>(
   to: Endpoint<O>,

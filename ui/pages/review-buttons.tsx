@@ -1,6 +1,6 @@
 import { Button, Group } from "@mantine/core";
 import type { ReviewRecord } from "../parts/answers.ts";
-import type { Drafts } from "./review-drafts.ts";
+import type { ReviewDrafts } from "./review-drafts.ts";
 
 /** Leave a record out or take it back; undo what was typed. */
 export function ReviewButtons({
@@ -8,9 +8,9 @@ export function ReviewButtons({
   drafts,
 }: {
   readonly record: ReviewRecord;
-  readonly drafts: Drafts;
+  readonly drafts: ReviewDrafts;
 }) {
-  const isOut = drafts.excluded.has(record.ordinal);
+  const isOut = drafts.isExcluded(record);
   const name = `record ${record.ordinal + 1}`;
   return (
     <Group gap={4} justify="flex-end" wrap="nowrap">

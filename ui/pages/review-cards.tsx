@@ -1,37 +1,90 @@
 import { Group, Text } from "@mantine/core";
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import { FailureNote } from "../parts/failure-note.tsx";
+import type { ReviewRecord } from "../parts/answers.ts";
 import { ReviewButtons } from "./review-buttons.tsx";
-import { RecordProblems, ReviewField, type RecordView } from "./review-field.tsx";
+import { RecordProblems, ReviewField } from "./review-field.tsx";
+import { useReviewRecords, type RecordsView } from "./review-records.ts";
 import styles from "./review-record.module.css";
 
-/** A card a record, for phones. */
-export function ReviewCards({ records, fields, drafts, mayEdit, mayExclude }: RecordView) {
+const CARD_PX = 240;
+const GAP_PX = 12;
+
+/** A card a record, for phones: only the cards in sight exist. */
+export function ReviewCards(view: RecordsView) {
+  const list = useRef<HTMLOListElement>(null);
+  const [top, setTop] = useState(0);
+  useEffect(() => {
+    setTop((list.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
+  }, []);
+  const cards = useWindowVirtualizer({
+    count: view.total,
+    estimateSize: () => CARD_PX,
+    overscan: 4,
+    gap: GAP_PX,
+    scrollMargin: top,
+  });
+  const seen = cards.getVirtualItems();
+  const [first, last] = [seen[0], seen.at(-1)];
+  const { recordAt, fields, failure, retry } = useReviewRecords(view, first?.index ?? 0, last?.index ?? 0);
   return (
-    <ol className={styles["cards"]} aria-label="Records">
-      {records.map((record) => (
-        <li
-          key={record.ordinal}
-          className={styles["card"]}
-          data-out={drafts.excluded.has(record.ordinal)}
-          data-edited={drafts.isEdited(record)}
-          data-invalid={!record.is_valid}
-        >
-          <Group justify="space-between" mb="xs">
-            <Text fw={600} size="sm">
-              Record {record.ordinal + 1}
-            </Text>
-            {mayExclude && <ReviewButtons record={record} drafts={drafts} />}
-          </Group>
-          <RecordProblems record={record} fields={fields} />
-          {fields.map((field) => (
-            <div key={field} className={styles["pair"]}>
-              <span className={styles["label"]} aria-hidden={mayEdit}>
-                {field}
-              </span>
-              <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
-            </div>
-          ))}
-        </li>
+    <>
+      {failure && <FailureNote error={failure} onRetry={retry} />}
+      <ol
+        ref={list}
+        className={styles["cards"]}
+        aria-label="Records"
+        style={{
+          paddingTop: first ? first.start - top : 0,
+          paddingBottom: last ? cards.getTotalSize() - (last.end - top) : 0,
+        }}
+      >
+        {seen.map(({ index }) => (
+          <li key={index} ref={cards.measureElement} data-index={index}>
+            <Card record={recordAt(index)} fields={fields} view={view} />
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function Card(props: {
+  readonly record: ReviewRecord | undefined;
+  readonly fields: readonly string[];
+  readonly view: RecordsView;
+}) {
+  const { record, fields } = props;
+  const { drafts, mayEdit, mayExclude } = props.view;
+  if (record === undefined)
+    return (
+      <div className={styles["card"]} style={{ height: CARD_PX }}>
+        …
+      </div>
+    );
+  return (
+    <div
+      className={styles["card"]}
+      data-out={drafts.isExcluded(record)}
+      data-edited={drafts.isEdited(record)}
+      data-invalid={!record.is_valid}
+    >
+      <Group justify="space-between" mb="xs">
+        <Text fw={600} size="sm">
+          Record {record.ordinal + 1}
+        </Text>
+        {mayExclude && <ReviewButtons record={record} drafts={drafts} />}
+      </Group>
+      <RecordProblems record={record} fields={fields} />
+      {fields.map((field) => (
+        <div key={field} className={styles["pair"]}>
+          <span className={styles["label"]} aria-hidden={mayEdit}>
+            {field}
+          </span>
+          <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
+        </div>
       ))}
-    </ol>
+    </div>
   );
 }

@@ -6,13 +6,20 @@ import { approveReview, listReviews, readReview, readRun, rejectReview } from ".
 import { keyOf, useOperation } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
-import type { Drafts } from "./review-drafts.ts";
+import { Note } from "../parts/note.tsx";
+import type { ReviewDrafts } from "./review-drafts.ts";
 import styles from "./review-record.module.css";
 
 const changes = [keyOf(readReview), keyOf(listReviews), keyOf(readRun)];
 
 /** Approve or reject, always in reach; then once more, with what it means. */
-export function ReviewDecision({ review, drafts }: { readonly review: Review; readonly drafts: Drafts }) {
+export function ReviewDecision({
+  review,
+  drafts,
+}: {
+  readonly review: Review;
+  readonly drafts: ReviewDrafts;
+}) {
   const [verdict, setVerdict] = useState<"approve" | "reject" | null>(null);
   return (
     <>
@@ -40,14 +47,22 @@ export function ReviewDecision({ review, drafts }: { readonly review: Review; re
   );
 }
 
-function describe(drafts: Drafts): string {
+function describe(drafts: ReviewDrafts): string {
   if (drafts.hasProblem) return "Some edits are invalid; they are marked.";
+  const { errorsLeft } = drafts;
   const parts = [
-    ...(drafts.editedCount > 0 ? [`${drafts.editedCount} edited`] : []),
-    ...(drafts.excluded.size > 0 ? [`${drafts.excluded.size} excluded`] : []),
+    ...(errorsLeft > 0 ? [`${countRecords(errorsLeft)} with errors`] : []),
+    ...listChanges(drafts),
   ];
   return parts.length === 0 ? "No changes" : parts.join(", ");
 }
+
+const listChanges = ({ editedCount, excludedCount }: ReviewDrafts): readonly string[] => [
+  ...(editedCount > 0 ? [`${editedCount} edited`] : []),
+  ...(excludedCount > 0 ? [`${excludedCount} excluded`] : []),
+];
+
+const countRecords = (count: number): string => `${count} ${count === 1 ? "record" : "records"}`;
 
 interface DialogProps {
   readonly isOpen: boolean;
@@ -55,23 +70,28 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-function ApproveDialog(props: DialogProps & { readonly drafts: Drafts }) {
+function ApproveDialog(props: DialogProps & { readonly drafts: ReviewDrafts }) {
   const { review, drafts } = props;
   const [reason, setReason] = useState("");
   const approving = useOperation(approveReview, {
     changes,
-    onDone: () => notifications.show({ message: "Approved. The run continues." }),
+    onDone: () => {
+      drafts.forget();
+      notifications.show({ message: "Approved. The run continues." });
+    },
   });
-  const approve = (): void =>
+  const approve = (excludesInvalid: boolean): void =>
     approving.mutate({
       params: { reviewId: review.id },
       body: {
         edits: drafts.edits(),
-        exclude: [...drafts.excluded],
+        exclude: drafts.exclusions(),
+        ...(excludesInvalid ? { exclude_invalid: true } : {}),
         ...(reason === "" ? {} : { reason }),
       },
     });
-  const kept = review.records_total - drafts.excluded.size;
+  const kept = review.records_total - drafts.excludedCount;
+  const { errorsLeft } = drafts;
   return (
     <Modal
       opened={props.isOpen}
@@ -80,23 +100,35 @@ function ApproveDialog(props: DialogProps & { readonly drafts: Drafts }) {
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="md">
-        <Text size="sm">
-          The run continues with {kept} {kept === 1 ? "record" : "records"}. {describe(drafts)}
-        </Text>
+        {errorsLeft > 0 && <ErrorsLeft count={errorsLeft} />}
+        <Text size="sm">{describeOutcome(drafts, kept)}</Text>
         {approving.failure && <FailureNote error={named(approving.failure, drafts)} />}
         <Textarea
           label="Reason"
           description="Optional"
-          data-autofocus
+          data-autofocus={errorsLeft === 0 || undefined}
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
         />
         <Group justify="flex-end">
-          <Button variant="default" onClick={props.onClose}>
+          <Button
+            variant={errorsLeft > 0 ? "filled" : "default"}
+            data-autofocus={errorsLeft > 0 || undefined}
+            onClick={props.onClose}
+          >
             Back
           </Button>
-          <Button loading={approving.isPending} onClick={approve}>
-            Approve
+          {errorsLeft > 0 && errorsLeft < kept && (
+            <Button variant="default" loading={approving.isPending} onClick={() => approve(true)}>
+              Exclude {errorsLeft} and approve
+            </Button>
+          )}
+          <Button
+            variant={errorsLeft > 0 ? "default" : "filled"}
+            loading={approving.isPending}
+            onClick={() => approve(false)}
+          >
+            {errorsLeft > 0 ? "Approve with errors" : "Approve"}
           </Button>
         </Group>
       </Stack>
@@ -104,11 +136,29 @@ function ApproveDialog(props: DialogProps & { readonly drafts: Drafts }) {
   );
 }
 
+function ErrorsLeft({ count }: { readonly count: number }) {
+  const them = count === 1 ? "it" : "them";
+  return (
+    <Note tone="waiting" title={`${countRecords(count)} still ${count === 1 ? "has" : "have"} errors`}>
+      Go back to correct {them}, exclude {them}, or let the run continue with {them}.
+    </Note>
+  );
+}
+
+function describeOutcome(drafts: ReviewDrafts, kept: number): string {
+  const { errorsLeft } = drafts;
+  const changes = listChanges(drafts);
+  const changed = changes.length === 0 ? "No changes." : `${changes.join(", ")}.`;
+  return errorsLeft === 0 || errorsLeft === kept
+    ? `The run continues with ${countRecords(kept)}. ${changed}`
+    : `The run continues with all ${countRecords(kept)}, or with ${kept - errorsLeft} if those with errors are excluded. ${changed}`;
+}
+
 /** The API speaks of the places of edits; people of the records that they see. */
-function named(failure: Error, drafts: Drafts): Error {
+function named(failure: Error, drafts: ReviewDrafts): Error {
   if (!(failure instanceof ApiFailure) || failure.details.length === 0) return failure;
   const edits = drafts.edits();
-  const excluded = [...drafts.excluded];
+  const excluded = drafts.exclusions();
   const details = failure.details.map((detail) => {
     const [, list, at] = /^(edits|exclude)\.(\d+)$/.exec(detail.field ?? "") ?? [];
     const ordinal = list === "edits" ? edits[Number(at)]?.ordinal : excluded[Number(at)];

@@ -1,5 +1,4 @@
-import { useEffect } from "react";
-import { forgetKept, listKept, useKept } from "../api/queries.ts";
+import { useDraft } from "../api/use-draft.ts";
 import { fieldsOf, textOf, type Review, type ReviewRecord } from "../parts/answers.ts";
 
 /** What somebody has typed into a record's fields, by their names. */
@@ -26,84 +25,93 @@ function readTyped(before: unknown, text: string): Typed {
   }
 }
 
-/** Of one review. Each with its record: it may be on a page that is not loaded any more. */
-interface Kept {
-  readonly typed: ReadonlyMap<number, { readonly record: ReviewRecord; readonly draft: RecordDraft }>;
-  readonly excluded: ReadonlySet<number>;
+/** Of one review, by ordinals. Each edit with its record, which may not be loaded any more. */
+interface ReviewDraft {
+  readonly typed: Readonly<Record<number, { readonly record: ReviewRecord; readonly draft: RecordDraft }>>;
+  /** Whether the excluded record is valid. */
+  readonly excluded: Readonly<Record<number, boolean>>;
 }
 
-const KEY = "review";
-const NOTHING: Kept = { typed: new Map(), excluded: new Set() };
+const NOTHING: ReviewDraft = { typed: {}, excluded: {} };
 
-/** Changes that are not decided yet. They live in the tab alone: nothing is changed before somebody approves. */
-export interface Drafts {
-  readonly excluded: ReadonlySet<number>;
+/** Changes that are not sent yet: nothing is changed before somebody approves. */
+export interface ReviewDrafts {
   readonly editedCount: number;
+  readonly excludedCount: number;
+  /** Records with errors that are neither edited nor excluded. */
+  readonly errorsLeft: number;
   readonly hasProblem: boolean;
   textIn(record: ReviewRecord, field: string): string;
   problemIn(record: ReviewRecord, field: string): string | null;
   isEdited(record: ReviewRecord): boolean;
+  isExcluded(record: ReviewRecord): boolean;
   type(record: ReviewRecord, field: string, text: string): void;
   exclude(record: ReviewRecord, isOut: boolean): void;
   undo(record: ReviewRecord): void;
   /** As an approval sends them. A record that is left out is not edited besides. */
   edits(): { ordinal: number; data: object }[];
+  exclusions(): number[];
+  /** They were sent, or nobody wants them any more. */
+  forget(): void;
 }
 
-export function useDrafts({ id, status }: Pick<Review, "id" | "status">): Drafts {
-  const [{ typed, excluded }, keep] = useKept<Kept>([KEY, id], NOTHING);
-  // It is decided, no matter by whom: there is nothing left to send.
-  useEffect(() => {
-    if (status !== "open") forgetKept([KEY, id]);
-  }, [id, status]);
-  const draftOf = ({ ordinal }: ReviewRecord): RecordDraft => typed.get(ordinal)?.draft ?? {};
+export function useReviewDrafts(
+  review: Pick<Review, "id" | "records_total" | "records_valid">,
+): ReviewDrafts {
+  const [draft = NOTHING, set] = useDraft<ReviewDraft>("review", review.id);
+  const { typed, excluded } = draft;
+  const keep = (next: ReviewDraft): void =>
+    set(Object.keys(next.typed).length + Object.keys(next.excluded).length === 0 ? undefined : next);
+  const draftOf = ({ ordinal }: ReviewRecord): RecordDraft => typed[ordinal]?.draft ?? {};
   const before = (record: ReviewRecord, field: string): unknown => fieldsOf(record.data)[field];
   const problemIn = (record: ReviewRecord, field: string): string | null => {
     const text = draftOf(record)[field];
     const read = text === undefined ? null : readTyped(before(record, field), text);
     return read && "problem" in read ? read.problem : null;
   };
-  const isEdited = (record: ReviewRecord): boolean => Object.keys(draftOf(record)).length > 0;
-  const edited = [...typed.values()].map(({ record }) => record).filter(isEdited);
-  const kept = edited.filter(({ ordinal }) => !excluded.has(ordinal));
+  const isExcluded = ({ ordinal }: ReviewRecord): boolean => excluded[ordinal] !== undefined;
+  const keptEdits = Object.values(typed)
+    .map(({ record }) => record)
+    .filter((record) => !isExcluded(record));
+  const invalidOut = Object.values(excluded).filter((isValid) => !isValid).length;
+  const invalidEdited = keptEdits.filter((record) => !record.is_valid).length;
   return {
-    excluded,
-    editedCount: kept.length,
-    hasProblem: kept.some((record) =>
+    editedCount: keptEdits.length,
+    excludedCount: Object.keys(excluded).length,
+    errorsLeft: review.records_total - review.records_valid - invalidOut - invalidEdited,
+    hasProblem: keptEdits.some((record) =>
       Object.keys(draftOf(record)).some((field) => problemIn(record, field) !== null),
     ),
     textIn: (record, field) => draftOf(record)[field] ?? textOf(before(record, field) ?? ""),
     problemIn,
-    isEdited,
+    isEdited: ({ ordinal }) => typed[ordinal] !== undefined,
+    isExcluded,
     type: (record, field, text) => {
       const { [field]: _, ...others } = draftOf(record);
       const isSame = text === textOf(before(record, field) ?? "");
-      const draft = isSame ? others : { ...others, [field]: text };
-      keep({ excluded, typed: new Map(typed).set(record.ordinal, { record, draft }) });
+      const next = isSame ? others : { ...others, [field]: text };
+      keep({
+        excluded,
+        typed:
+          Object.keys(next).length === 0
+            ? without(typed, record.ordinal)
+            : { ...typed, [record.ordinal]: { record, draft: next } },
+      });
     },
-    exclude: (record, isOut) => {
-      const next = new Set(excluded);
-      if (isOut) next.add(record.ordinal);
-      else next.delete(record.ordinal);
-      keep({ typed, excluded: next });
-    },
-    undo: ({ ordinal }) =>
-      keep({ excluded, typed: new Map([...typed].filter(([each]) => each !== ordinal)) }),
-    edits: () => kept.map((record) => ({ ordinal: record.ordinal, data: applied(record, draftOf(record)) })),
+    exclude: ({ ordinal, is_valid: isValid }, isOut) =>
+      keep({ typed, excluded: isOut ? { ...excluded, [ordinal]: isValid } : without(excluded, ordinal) }),
+    undo: ({ ordinal }) => keep({ excluded, typed: without(typed, ordinal) }),
+    edits: () =>
+      keptEdits.map((record) => ({ ordinal: record.ordinal, data: applied(record, draftOf(record)) })),
+    exclusions: () => Object.keys(excluded).map(Number),
+    forget: () => set(undefined),
   };
 }
 
-const isSomething = ({ typed, excluded }: Kept): boolean =>
-  excluded.size > 0 || [...typed.values()].some(({ draft }) => Object.keys(draft).length > 0);
-
-function warn(event: BeforeUnloadEvent): void {
-  if (listKept<Kept>([KEY]).some(isSomething)) event.preventDefault();
-}
-
-/** What was typed is in this tab alone, whatever page it shows: once there was a review, closing it is asked about. */
-export function useWarnBeforeClosing(): void {
-  useEffect(() => window.addEventListener("beforeunload", warn), []);
-}
+const without = <T>(values: Readonly<Record<number, T>>, ordinal: number): Readonly<Record<number, T>> => {
+  const { [ordinal]: _, ...others } = values;
+  return others;
+};
 
 function applied(record: ReviewRecord, draft: RecordDraft): object {
   const fields = fieldsOf(record.data);

@@ -1,26 +1,18 @@
 import { useId } from "react";
 import { fieldsOf, problemsOf, textOf, type ReviewRecord } from "../parts/answers.ts";
-import type { Drafts } from "./review-drafts.ts";
+import type { ReviewDrafts } from "./review-drafts.ts";
 import styles from "./review-record.module.css";
-
-export interface RecordView {
-  readonly records: readonly ReviewRecord[];
-  readonly fields: readonly string[];
-  readonly drafts: Drafts;
-  readonly mayEdit: boolean;
-  readonly mayExclude: boolean;
-}
 
 /** One value: to be typed over where that is allowed, with what is wrong with it. */
 export function ReviewField(props: {
   readonly record: ReviewRecord;
   readonly field: string;
-  readonly drafts: Drafts;
+  readonly drafts: ReviewDrafts;
   readonly mayEdit: boolean;
 }) {
   const { record, field, drafts } = props;
   const id = useId();
-  const isOut = drafts.excluded.has(record.ordinal);
+  const isOut = drafts.isExcluded(record);
   const typing = drafts.problemIn(record, field);
   const problems = [
     ...(typing === null ? [] : [typing]),

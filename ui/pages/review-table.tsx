@@ -1,50 +1,101 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useRef } from "react";
+import type { ReviewRecord } from "../parts/answers.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { RowGap } from "../parts/row-gap.tsx";
 import { ReviewButtons } from "./review-buttons.tsx";
-import { RecordProblems, ReviewField, type RecordView } from "./review-field.tsx";
+import { RecordProblems, ReviewField } from "./review-field.tsx";
+import { useReviewRecords, type RecordsView } from "./review-records.ts";
 import styles from "./review-record.module.css";
 
-/** A row a record, for wide screens. Tab goes from value to value. */
-export function ReviewTable({ records, fields, drafts, mayEdit, mayExclude }: RecordView) {
+const ROW_PX = 51;
+
+/** A row a record, for wide screens: only the rows in sight exist. Tab goes from value to value. */
+export function ReviewTable(view: RecordsView) {
+  const { total, drafts, mayExclude } = view;
+  const box = useRef<HTMLElement>(null);
+  const rows = useVirtualizer({
+    count: total,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: 8,
+  });
+  const seen = rows.getVirtualItems();
+  const [first, last] = [seen[0], seen.at(-1)];
+  const { recordAt, fields, failure, retry } = useReviewRecords(view, first?.index ?? 0, last?.index ?? 0);
+  const columns = fields.length + (mayExclude ? 2 : 1);
   return (
-    // Scrolled by keyboard, too.
-    <section className={styles["box"]} aria-label="Records" tabIndex={0}>
-      <table className={styles["table"]}>
-        <thead>
-          <tr>
-            <th scope="col">#</th>
-            {fields.map((field) => (
-              <th key={field} scope="col">
-                {field}
-              </th>
-            ))}
-            {mayExclude && <th scope="col">Actions</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {records.map((record) => (
-            <tr
-              key={record.ordinal}
-              data-out={drafts.excluded.has(record.ordinal)}
-              data-edited={drafts.isEdited(record)}
-              data-invalid={!record.is_valid}
-            >
-              <th scope="row">
-                {record.ordinal + 1}
-                <RecordProblems record={record} fields={fields} />
-              </th>
+    <>
+      {failure && <FailureNote error={failure} onRetry={retry} />}
+      {/* Scrolled by keyboard, too. */}
+      <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
+        <table className={styles["table"]} aria-rowcount={total + 1}>
+          <thead>
+            <tr aria-rowindex={1}>
+              <th scope="col">#</th>
               {fields.map((field) => (
-                <td key={field}>
-                  <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
-                </td>
+                <th key={field} scope="col">
+                  {field}
+                </th>
               ))}
-              {mayExclude && (
-                <td>
-                  <ReviewButtons record={record} drafts={drafts} />
-                </td>
-              )}
+              {mayExclude && <th scope="col">Actions</th>}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            <RowGap columns={columns} px={first?.start ?? 0} />
+            {seen.map(({ index }) => {
+              const record = recordAt(index);
+              return (
+                <tr
+                  key={index}
+                  ref={rows.measureElement}
+                  data-index={index}
+                  aria-rowindex={index + 2}
+                  data-out={record !== undefined && drafts.isExcluded(record)}
+                  data-edited={record !== undefined && drafts.isEdited(record)}
+                  data-invalid={record?.is_valid === false}
+                >
+                  {record === undefined ? (
+                    <td colSpan={columns} style={{ height: ROW_PX }}>
+                      …
+                    </td>
+                  ) : (
+                    <Cells record={record} fields={fields} view={view} />
+                  )}
+                </tr>
+              );
+            })}
+            <RowGap columns={columns} px={rows.getTotalSize() - (last?.end ?? 0)} />
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}
+
+function Cells(props: {
+  readonly record: ReviewRecord;
+  readonly fields: readonly string[];
+  readonly view: RecordsView;
+}) {
+  const { record, fields } = props;
+  const { drafts, mayEdit, mayExclude } = props.view;
+  return (
+    <>
+      <th scope="row">
+        {record.ordinal + 1}
+        <RecordProblems record={record} fields={fields} />
+      </th>
+      {fields.map((field) => (
+        <td key={field}>
+          <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
+        </td>
+      ))}
+      {mayExclude && (
+        <td>
+          <ReviewButtons record={record} drafts={drafts} />
+        </td>
+      )}
+    </>
   );
 }

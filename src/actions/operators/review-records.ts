@@ -12,7 +12,7 @@ import { readReviewStepUp } from "#domain/account.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
-import { notFound, Problem } from "#domain/problem.ts";
+import { invalidField, notFound, Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
 import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
@@ -33,18 +33,27 @@ async function find(db: Database, id: string): Promise<StoredReview> {
   return review;
 }
 
+export interface RecordQuery {
+  cursor?: string;
+  limit?: number;
+  /** Only records without errors, or only those with errors. */
+  valid?: boolean;
+  /** Records of the list to skip, instead of a cursor. */
+  from?: number;
+}
+
 /** A page of the records, in their order. Throws Problem 404 or 422. */
-export async function getReviewRecords(
-  services: Needs<"db" | "blobs">,
-  id: string,
-  query: { cursor?: string; limit?: number },
-) {
+export async function getReviewRecords(services: Needs<"db" | "blobs">, id: string, query: RecordQuery) {
   const review = await find(services.db, id);
   const page = readPage(query);
-  const from = page.after === null ? 0 : page.after.atMs + 1;
+  if (query.from !== undefined && query.cursor !== undefined)
+    throw invalidField("from", "`from` can't be used together with `cursor`.");
+  const first = page.after === null ? 0 : page.after.atMs + 1;
+  let skipped = 0;
   const rows = [];
   for await (const record of readReviewRecords(services.blobs, review)) {
-    if (record.ordinal < from) continue;
+    if (record.ordinal < first || record.isValid !== (query.valid ?? record.isValid)) continue;
+    if (skipped++ < (query.from ?? 0)) continue;
     rows.push(record);
     if (rows.length === page.rows) break;
   }
@@ -64,12 +73,14 @@ export async function getReviewRecords(
 export interface WantedApproval {
   edits?: { ordinal: number; data: object }[];
   exclude?: number[];
+  /** Excludes all records with errors that are not edited as well. */
+  exclude_invalid?: boolean;
   reason?: string;
 }
 
 /** Approves once, even under concurrency. Throws Problem 404, 409 or 422. */
 export async function approveReview(
-  services: Needs<"db" | "log" | "signing">,
+  services: Needs<"db" | "blobs" | "log" | "signing">,
   caller: OperatorCaller,
   id: string,
   wanted: WantedApproval,
@@ -81,8 +92,23 @@ export async function approveReview(
     data: data as Json,
   }));
   const exclusions = (wanted.exclude ?? []).map((ordinal, at) => ({ at: `exclude.${at}`, ordinal }));
+  if (wanted.exclude_invalid === true) {
+    const changed = new Set([...edits, ...exclusions].map(({ ordinal }) => ordinal));
+    for (const ordinal of await listInvalid(services, id))
+      if (!changed.has(ordinal)) exclusions.push({ at: "exclude_invalid", ordinal });
+  }
   const decision = { verdict: "approve", changes: { edits, exclusions } } as const;
   return await decide(services, caller, id, decision, wanted.reason ?? null);
+}
+
+/** The ordinals of all records with errors; of a review that can't be decided any more none. Throws Problem 404. */
+async function listInvalid(services: Needs<"db" | "blobs">, id: string): Promise<readonly number[]> {
+  const review = await find(services.db, id);
+  const ordinals = [];
+  if (review.status === "open")
+    for await (const { ordinal, isValid } of readReviewRecords(services.blobs, review))
+      if (!isValid) ordinals.push(ordinal);
+  return ordinals;
 }
 
 /** Throws Problem 404 or 409. */
@@ -114,7 +140,7 @@ async function decide(
   if (outcome.kind === "decided") return show(outcome.review);
   throw new Problem("validation_error", "The changes can't be applied; nothing was changed.", {
     details: outcome.problems.map((problem) => {
-      const [, field, message] = /^((?:edits|exclude)\.\d+): (.*)$/s.exec(problem) ?? [];
+      const [, field, message] = /^((?:edits|exclude)\.\d+|exclude_invalid): (.*)$/s.exec(problem) ?? [];
       return { message: message ?? problem, code: "invalid_input_data", field };
     }),
   });

@@ -75,7 +75,19 @@ export const listReviewRecords = defineOperation({
   path: "/reviews/{reviewId}/records",
   summary: "List a review's records, before any edits",
   permission: "review.records",
-  query: closed({ ...paging }),
+  query: closed({
+    ...paging,
+    valid: Type.Optional(
+      Type.Boolean({ description: "Only records without errors, or only records with errors." }),
+    ),
+    from: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1_000_000_000,
+        description: "Skip this many records of the list. Not together with `cursor`.",
+      }),
+    ),
+  }),
   answer: page("ReviewRecords", record("ReviewRecord")),
   failures: [missing("review")],
 });
@@ -102,6 +114,9 @@ export const approveReview = defineOperation({
     ),
     exclude: Type.Optional(
       Type.Array(Type.Integer({ minimum: 0 }), { description: "Ordinals of records to exclude." }),
+    ),
+    exclude_invalid: Type.Optional(
+      Type.Boolean({ description: "Also exclude all records with errors that `edits` does not change." }),
     ),
     reason: Type.Optional(Type.String({ maxLength: limits.reviewReasonCharactersMax, description: "Why." })),
   }),
