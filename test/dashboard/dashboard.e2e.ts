@@ -280,6 +280,24 @@ for (const total of inTier([300, 2_000, 100_000], (each) => each === 300))
 const WATCH_KEYS = `globalThis.keyTimes = []; new PerformanceObserver((list) =>
   keyTimes.push(...list.getEntries().filter(({ name }) => name === "keydown").map(({ duration }) => duration))).observe({ type: "event", durationThreshold: 16 })`;
 
+test("results of many columns are reached column by column and record by record; a failed node is named", async () => {
+  const wide = Object.fromEntries(Array.from({ length: 66 }, (_, n) => [`key-${n}`, `value-${n}`]));
+  const run = await stage.trigger("plain-list", [{ supplier: "", total: 1, ...wide }]);
+  await stage.caller.waitForRun(run, 100_000);
+  const page = await stage.openPage("reviewer", `/runs/${run}`);
+  await page.getByText("Columns 1–50 of 68").waitFor();
+  assert.equal(await page.getByRole("columnheader", { name: "key-65" }).count(), 0);
+  await page.getByRole("button", { name: "Next columns" }).click();
+  await page.getByText("Columns 51–68 of 68").waitFor();
+  await page.getByRole("cell", { name: "value-65" }).waitFor();
+  // Whatever is in sight, the row says what is wrong with it.
+  await page.getByRole("cell", { name: "supplier: No supplier" }).waitFor();
+  await page.getByRole("button", { name: "Show record 1" }).click();
+  const whole = page.getByRole("dialog", { name: "Record 1" });
+  assert.match(await whole.innerText(), /No supplier[\s\S]*"key-0": "value-0"[\s\S]*"key-65": "value-65"/);
+  await page.context().close();
+});
+
 test("a viewer sees that a review waits, and neither its records nor a way to decide", async () => {
   const run = await stage.trigger("supplier-invoices", RECORDS, { run_name: "Not for viewers" });
   const review = await stage.waitForReview(run);

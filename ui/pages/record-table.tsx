@@ -1,21 +1,18 @@
-import { Text } from "@mantine/core";
-import { useQueries } from "@tanstack/react-query";
+import { Button, Code, Group, Modal, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { listResultRecords } from "../api/operations.ts";
 import { keyOf } from "../api/queries.ts";
 import { call } from "../api/request.ts";
 import { fieldsOf, problemsOf, textOf, type ResultRecord } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { useColumns, usePagedRecords } from "../parts/paged-records.ts";
+import { RowGap } from "../parts/row-gap.tsx";
 import styles from "./record-table.module.css";
 
-const PAGE = 200;
 const ROW_PX = 37;
+/** Columns at a time: a table of all would be slow with hundreds. */
 const COLUMNS_MAX = 50;
-/** How long a page that is out of sight is kept. */
-const KEPT_MS = 20_000;
-/** Pages are asked for no more often: somebody who drags through all records skips most of them. */
-const ASK_EVERY_MS = 150;
 /** Browsers end an element at some 33 million pixels. */
 const ROWS_MAX = 800_000;
 
@@ -26,6 +23,8 @@ export function RecordTable(props: {
   readonly total: number;
 }) {
   const box = useRef<HTMLElement>(null);
+  const [opened, setOpened] = useState<number | null>(null);
+  const [from, setFrom] = useState(0);
   const count = Math.min(props.total, ROWS_MAX);
   const rows = useVirtualizer({
     count,
@@ -35,7 +34,8 @@ export function RecordTable(props: {
   });
   const seen = rows.getVirtualItems();
   const [first, last] = [seen[0], seen.at(-1)];
-  const { recordAt, columns, failure } = useRecords(props, first?.index ?? 0, last?.index ?? 0);
+  const { recordAt, all, failure } = useRecords(props, first?.index ?? 0, last?.index ?? 0);
+  const columns = all.slice(from, from + COLUMNS_MAX);
   if (props.total === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -51,52 +51,130 @@ export function RecordTable(props: {
           download has all of them.
         </Text>
       )}
+      {all.length > COLUMNS_MAX && <ColumnPager total={all.length} from={from} onFrom={setFrom} />}
       {/* Scrolled by keyboard, too. */}
       <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
-        <table className={styles["table"]} aria-rowcount={props.total + 1}>
-          <thead>
-            <tr aria-rowindex={1}>
-              <th scope="col">#</th>
-              {columns.map((name) => (
-                <th key={name} scope="col" title={name}>
-                  {name}
-                </th>
-              ))}
-              <th scope="col">Errors</th>
-            </tr>
-          </thead>
+        <table className={styles["table"]} aria-rowcount={props.total + 1} aria-colcount={all.length + 2}>
+          <Heads columns={columns} />
           <tbody>
-            <Gap columns={columns.length + 2} px={first?.start ?? 0} />
+            <RowGap columns={columns.length + 2} px={first?.start ?? 0} />
             {seen.map(({ index }) => (
-              <RecordRow key={index} at={index} columns={columns} record={recordAt(index)} />
+              <RecordRow
+                key={index}
+                at={index}
+                columns={columns}
+                record={recordAt(index)}
+                onOpen={() => setOpened(index)}
+              />
             ))}
-            <Gap columns={columns.length + 2} px={rows.getTotalSize() - (last?.end ?? 0)} />
+            <RowGap columns={columns.length + 2} px={rows.getTotalSize() - (last?.end ?? 0)} />
           </tbody>
         </table>
       </section>
+      <WholeRecord
+        at={opened}
+        record={opened === null ? undefined : recordAt(opened)}
+        onClose={() => setOpened(null)}
+      />
     </>
   );
 }
 
-/** The place of rows that are not in sight. */
-const Gap = ({ px, columns }: { readonly px: number; readonly columns: number }) =>
-  px > 0 ? (
-    <tr aria-hidden="true">
-      <td colSpan={columns} style={{ height: px, padding: 0 }} />
+const Heads = ({ columns }: { readonly columns: readonly string[] }) => (
+  <thead>
+    <tr aria-rowindex={1}>
+      <th scope="col">#</th>
+      {columns.map((name) => (
+        <th key={name} scope="col" title={name}>
+          {name}
+        </th>
+      ))}
+      <th scope="col">Errors</th>
     </tr>
-  ) : null;
+  </thead>
+);
+
+function ColumnPager(props: {
+  readonly total: number;
+  readonly from: number;
+  readonly onFrom: (from: number) => void;
+}) {
+  const { total, from } = props;
+  const to = Math.min(from + COLUMNS_MAX, total);
+  return (
+    <Group component="nav" aria-label="Columns" gap="sm" mb="xs">
+      <Text size="sm" component="output">
+        Columns {from + 1}–{to} of {total}
+      </Text>
+      <Button
+        size="compact-sm"
+        variant="default"
+        disabled={from === 0}
+        onClick={() => props.onFrom(from - COLUMNS_MAX)}
+      >
+        Previous columns
+      </Button>
+      <Button
+        size="compact-sm"
+        variant="default"
+        disabled={to === total}
+        onClick={() => props.onFrom(from + COLUMNS_MAX)}
+      >
+        Next columns
+      </Button>
+    </Group>
+  );
+}
+
+/** Every key of one record, also what a cell cuts off. */
+function WholeRecord(props: {
+  readonly at: number | null;
+  readonly record: ResultRecord | undefined;
+  readonly onClose: () => void;
+}) {
+  const { record } = props;
+  return (
+    <Modal
+      opened={record !== undefined}
+      onClose={props.onClose}
+      title={`Record ${(props.at ?? 0) + 1}`}
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {problemsOf(record?.errors ?? []).map(({ field, message }) => (
+        <Text key={`${field ?? ""} ${message}`} size="sm" className={styles["problem"]}>
+          {field === null ? message : `${field}: ${message}`}
+        </Text>
+      ))}
+      <Code block tabIndex={0} className="wrapped any-break">
+        {JSON.stringify(record?.data, null, 2)}
+      </Code>
+    </Modal>
+  );
+}
 
 function RecordRow(props: {
   readonly at: number;
   readonly columns: readonly string[];
   readonly record: ResultRecord | undefined;
+  readonly onOpen: () => void;
 }) {
   const { record } = props;
   const fields = record ? fieldsOf(record.data) : {};
   const problems = record ? problemsOf(record.errors) : [];
   return (
     <tr aria-rowindex={props.at + 2} data-invalid={record?.is_valid === false}>
-      <th scope="row">{props.at + 1}</th>
+      <th scope="row">
+        <button
+          type="button"
+          className={styles["open"]}
+          aria-label={`Show record ${props.at + 1}`}
+          disabled={!record}
+          onClick={props.onOpen}
+        >
+          {props.at + 1}
+        </button>
+      </th>
       {props.columns.map((name) => (
         <td
           key={name}
@@ -113,54 +191,22 @@ function RecordRow(props: {
   );
 }
 
-/** More are never in sight; while the two ends are told one after the other they may be far apart. */
-const PAGES_MAX = 2;
-
-/** The number as it was at most a moment ago. */
-function usePaced(number: number): number {
-  const [told, setTold] = useState(number);
-  const toldAtMs = useRef(0);
-  useEffect(() => {
-    if (number === told) return;
-    const tell = (): void => {
-      toldAtMs.current = performance.now();
-      setTold(number);
-    };
-    const timer = setTimeout(tell, Math.max(0, toldAtMs.current + ASK_EVERY_MS - performance.now()));
-    return () => clearTimeout(timer);
-  }, [number, told]);
-  return told;
-}
-
-/** The pages around what is in sight; the first one always, because the columns are its keys. */
-function useRecords(of: { readonly runId: string; readonly resultKey: string }, first: number, last: number) {
-  const from = usePaced(Math.floor(first / PAGE));
-  const to = usePaced(Math.floor(last / PAGE));
-  const wanted = new Set([0]);
-  for (let page = from; page <= Math.min(to, from + PAGES_MAX); page++) wanted.add(page);
-  const pages = [...wanted];
-  const answers = useQueries({
-    queries: pages.map((page) => {
-      const input = {
-        params: { runId: of.runId, resultKey: of.resultKey },
-        query: { from: page * PAGE, limit: PAGE },
-      };
+function useRecords(
+  { runId, resultKey }: { readonly runId: string; readonly resultKey: string },
+  first: number,
+  last: number,
+) {
+  const { recordAt, loaded, failure } = usePagedRecords<ResultRecord>(
+    (query) => {
+      const input = { params: { runId, resultKey }, query };
       return {
         queryKey: keyOf(listResultRecords, input),
-        // What a run gave never changes.
-        staleTime: Infinity,
-        // Scrolling through a hundred thousand records shall not keep them all.
-        gcTime: KEPT_MS,
-        queryFn: async ({ signal }: { signal: AbortSignal }) => await call(listResultRecords, input, signal),
+        queryFn: async ({ signal }) => await call(listResultRecords, input, signal),
       };
-    }),
-  });
-  const byPage = new Map(pages.map((page, at) => [page, answers[at]?.data?.items]));
-  const names = new Set((byPage.get(0) ?? []).flatMap(({ data }) => Object.keys(fieldsOf(data))));
-  return {
-    columns: [...names].slice(0, COLUMNS_MAX),
-    recordAt: (index: number): ResultRecord | undefined =>
-      byPage.get(Math.floor(index / PAGE))?.[index % PAGE],
-    failure: answers.find(({ error }) => error)?.error,
-  };
+    },
+    first,
+    last,
+  );
+  const all = useColumns(loaded.flatMap(({ data }) => Object.keys(fieldsOf(data))));
+  return { recordAt, all, failure };
 }
