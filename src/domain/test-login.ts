@@ -17,3 +17,10 @@ export const TEST_LOGIN: Blueprint = {
   nodes: [],
   retired: false,
 };
+
+/** In the log of a login step that its `when` has left out. */
+export const SKIPPED_LINE = { message: "left out: its `when` is not true" } as const;
+
+/** Whether a line of a step's log says so. */
+export const isSkipped = (line: unknown): boolean =>
+  typeof line === "object" && line !== null && "message" in line && line.message === SKIPPED_LINE.message;

@@ -130,6 +130,9 @@ test("a session that is over leads to the sign-in, and back to the same page", a
 
 test("a run is watched live, from its trigger to its review", async () => {
   const page = await stage.openPage("operator", "/runs?run_name=Live");
+  // A browser whose clock is an hour ahead: what pages show goes by the service's.
+  await page.context().addInitScript("{ const now = Date.now; Date.now = () => now() + 3_600_000; }");
+  await page.reload();
   await page.getByRole("heading", { name: "No runs match" }).waitFor();
   const run = await stage.trigger("supplier-invoices", RECORDS, {
     run_name: "Live run",
@@ -137,10 +140,17 @@ test("a run is watched live, from its trigger to its review", async () => {
     purchase_ordr: "typed wrongly",
   });
   // The list finds it by itself.
+  await page.getByRole("link", { name: "Live run" }).waitFor();
+  await page.getByText("just now").filter({ visible: true }).first().waitFor();
   await page.getByRole("link", { name: "Live run" }).click();
   await page.getByRole("heading", { name: "Live run", level: 1 }).waitFor();
   await page.getByText("This run awaits a review").waitFor();
   assert.equal(new URL(page.url()).pathname, `/dashboard/runs/${run}`);
+  // Nothing runs meanwhile, and no timeout passes.
+  await page.getByRole("button", { name: /look.*Awaiting review.*waiting/s }).waitFor();
+  assert.equal(await page.getByText("Timeout", { exact: true }).count(), 0);
+  const about = await page.getByRole("region", { name: "About" }).innerText();
+  assert.match(about, /queued \d.*waiting for a review \d.*steps \d/);
   const ignored = page.getByRole("region", { name: "Ignored keys" });
   assert.match(await ignored.getByRole("row").last().innerText(), /purchase_ordr\s+purchase_order/);
   assert.match(await page.getByRole("region", { name: "Metadata" }).innerText(), /PO-7/);
@@ -295,6 +305,12 @@ test("results of many columns are reached column by column and record by record;
   await page.getByRole("button", { name: "Show record 1" }).click();
   const whole = page.getByRole("dialog", { name: "Record 1" });
   assert.match(await whole.innerText(), /No supplier[\s\S]*"key-0": "value-0"[\s\S]*"key-65": "value-65"/);
+  const failed = await stage.trigger("plain-list", "no JSON");
+  await stage.caller.waitForRun(failed, 100_000);
+  await page.goto(`${url}/dashboard/runs/${failed}`);
+  const steps = page.getByRole("region", { name: "Steps" });
+  await steps.getByRole("button", { name: /rows.*Failed/s }).waitFor();
+  assert.equal(await steps.getByText(/No step has/).count(), 0);
   await page.context().close();
 });
 

@@ -186,6 +186,31 @@ async function reviewed(): Promise<{ readonly run: string; readonly review: any 
   return { run: body.id, review };
 }
 
+test("the time for which a run waits for a reviewer is that of its step, and stops its timeout", async () => {
+  const { run, review } = await reviewed();
+  // It shows no time that will pass without anything happening.
+  const waiting = (await good("readRun", `/runs/${run}`)).body;
+  assert.deepEqual([waiting.deadline_at, typeof waiting.parked_at], [null, "string"]);
+  await stage.moveClock("13 minutes");
+  browser = await stage.holding(admin);
+  await good("approveReview", `/reviews/${review.id}/approve`, {});
+  await caller.waitForRun(run, 100_000);
+  const { steps, reviews, ...over } = (await good("readRun", `/runs/${run}`)).body;
+  const gate = steps.find(({ node }: any) => node === "gate");
+  assert.equal(gate.started_at, reviews[0].created_at);
+  assert.ok(gate.duration_ms >= 13 * 60_000, String(gate.duration_ms));
+  assert.ok(Date.parse(reviews[0].decided_at) - Date.parse(reviews[0].created_at) >= 13 * 60_000);
+  // Neither the queue nor the login has it.
+  assert.equal(over.claimed_at, over.started_at);
+});
+
+test("a run that fails in a node without requests names the node", async () => {
+  const { body } = await caller.post("/blueprints/plain/trigger", { data: "no JSON" });
+  await caller.waitForRun(body.id, 100_000);
+  const run = (await good("readRun", `/runs/${body.id}`)).body;
+  assert.deepEqual([run.status, run.steps, run.failed_node], ["failed", [], "list"]);
+});
+
 test("a review's records with errors are listed from any place on, and left out all at once", async () => {
   const { run, review } = await reviewed();
   const ordinals = async (query: string) => {

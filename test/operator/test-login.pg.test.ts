@@ -94,6 +94,11 @@ test("a login that works: each step, on record, for operators alone", async () =
   const logins = target.requests.length;
   await tested(credential);
   assert.equal(target.requests.length, logins + 1);
+  // It has begun before the login, of which it consists.
+  const at = (time: string): number => Date.parse(time);
+  const [created, claimed, started] = [at(run.created_at), at(run.claimed_at), at(run.started_at)];
+  assert.ok(created <= claimed && claimed <= Date.parse(run.steps[0].started_at) + 1, JSON.stringify(run));
+  assert.ok(Date.parse(run.steps[0].ended_at) <= started + 1, JSON.stringify(run));
 });
 
 test("the steps of a login stand in their order, each with what came of it", async () => {
@@ -171,6 +176,7 @@ const BITS = [0, 1, 2, 3, 4, 5].map(
 
 test("a test login is no oracle: its author's conditions tell nothing of a secret field", async () => {
   const { installation } = stage;
+  const { db } = installation.database;
   const problems = await installation.refusals(oracle(target.url, BITS));
   assert.equal(problems.length, BITS.length, problems.join("\n"));
   for (const [index, problem] of problems.entries())
@@ -184,14 +190,23 @@ test("a test login is no oracle: its author's conditions tell nothing of a secre
   await installation.apply(oracle(target.url, []));
   const open = await tested(await connect(caller, "strat_oracle", { method: "sms", key: "SECRET" }));
   assert.deepEqual(
-    open.steps.map((step: any) => [step.node, step.log.map((line: any) => line.message)]),
+    open.steps.map((step: any) => [step.node, step.status, step.log.map((line: any) => line.message)]),
     [
-      ["login step 1 (GET /open)", ["asked"]],
-      ["login step 2 (GET /never)", ["left out: its `when` is not true"]],
+      ["login step 1 (GET /open)", "done", ["asked"]],
+      ["login step 2 (GET /never)", "skipped", ["left out: its `when` is not true"]],
     ],
   );
+  // Steps that end within the same millisecond stay in their order, however long each took.
+  await db.query(
+    `update run_step set ended_at = '2026-01-01', started_at = '2026-01-01'::timestamptz
+       - case when node_id like 'login step 1%' then interval '0' else interval '31 ms' end where run_id = $1`,
+    [open.id],
+  );
+  assert.deepEqual(
+    (await good("readRun", `/runs/${open.id}`)).body.steps.map((step: any) => step.node),
+    open.steps.map((step: any) => step.node),
+  );
   // One that was in force before goes on, does what it says, and shows the same for every secret.
-  const { db } = installation.database;
   await putStrategyInForce(db, oracle(target.url, BITS));
   const traces: unknown[] = [];
   const requests: number[] = [];

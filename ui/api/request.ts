@@ -1,6 +1,7 @@
 import type { Static, TObject } from "typebox";
 import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
 import { ApiFailure, type FailureDetail } from "./failure.ts";
+import { noteServiceTime } from "../parts/now.ts";
 import { askForCode } from "./step-up.ts";
 
 /** The names in braces of an operation's path. */
@@ -129,6 +130,7 @@ async function send<O extends OperatorOperation>(
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiFailure(0, "Check your network, then try again.");
   });
+  noteServiceTime(response.headers.get("date"));
   if (!response.ok) throw await readFailure(response);
   // The contract's schemas wrote it.
   return (response.status === 204 ? undefined : await response.json()) as OperatorAnswer<O>;

@@ -16,12 +16,15 @@ interface Drawn extends Record<string, unknown> {
   readonly type: string;
   readonly name: string | null;
   readonly step: RunStep | undefined;
+  readonly run: Run;
   readonly isOpen: boolean;
   readonly onOpen: (node: string | null) => void;
 }
 
 interface GraphProps {
   readonly run: Run;
+  /** With the one that failed, also where it left no record. */
+  readonly steps: readonly RunStep[];
   readonly opened: string | null;
   readonly onOpen: (node: string | null) => void;
 }
@@ -65,7 +68,7 @@ const toEdge = ({ from, to, kind }: RunGraphData["edges"][number]): Edge => ({
   ...(kind === "reads" ? { className: styles["reads"] ?? "" } : {}),
 });
 
-function draw(data: RunGraphData, { run, opened, onOpen }: GraphProps): Node<Drawn>[] {
+function draw(data: RunGraphData, { run, steps, opened, onOpen }: GraphProps): Node<Drawn>[] {
   const plan = new graphlib.Graph();
   plan.setGraph({ rankdir: "LR", nodesep: 24, ranksep: 56 });
   plan.setDefaultEdgeLabel(() => ({}));
@@ -74,13 +77,13 @@ function draw(data: RunGraphData, { run, opened, onOpen }: GraphProps): Node<Dra
   layout(plan);
   return data.nodes.map(({ id, type, name }) => {
     const { x, y } = plan.node(id) as { x: number; y: number };
-    const step = run.steps.find(({ node }) => node === id);
+    const step = steps.find(({ node }) => node === id);
     return {
       id,
       type: "step",
       position: { x: x - SIZE.width / 2, y: y - SIZE.height / 2 },
       ...SIZE,
-      data: { id, type, name, step, isOpen: opened === id, onOpen },
+      data: { id, type, name, step, run, isOpen: opened === id, onOpen },
     };
   });
 }
@@ -102,7 +105,7 @@ function StepNode({ data }: NodeProps<Node<Drawn>>) {
       ) : (
         <span className={styles["name"]}>{data.name ?? data.id}</span>
       )}
-      <span className={styles["state"]}>{data.step && <StepMark step={data.step} />}</span>
+      <span className={styles["state"]}>{data.step && <StepMark step={data.step} run={data.run} />}</span>
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </div>
   );

@@ -104,7 +104,7 @@ function RunRow({ run }: { readonly run: ListedRun }) {
         <Time at={run.created_at} />
       </Table.Td>
       <Table.Td visibleFrom="md">
-        <Elapsed from={run.started_at} to={run.ended_at} />
+        <Elapsed from={run.created_at} to={run.ended_at} />
       </Table.Td>
     </Table.Tr>
   );

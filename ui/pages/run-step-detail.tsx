@@ -7,13 +7,23 @@ import { Time } from "../parts/time.tsx";
 import styles from "./run-step-detail.module.css";
 
 export function RunStepDetail({ step }: { readonly step: RunStep }) {
+  const error = step.error !== null && (
+    <Note tone="bad" title="Error">
+      {step.error}
+    </Note>
+  );
+  if (step.attempts === 0)
+    return (
+      <Stack gap="md" className={styles["detail"] ?? ""}>
+        {error}
+        <Text size="sm" c="dimmed">
+          A node without requests leaves no other record.
+        </Text>
+      </Stack>
+    );
   return (
     <Stack gap="md" className={styles["detail"] ?? ""}>
-      {step.error !== null && (
-        <Note tone="bad" title="Error">
-          {step.error}
-        </Note>
-      )}
+      {error}
       {step.answer !== null && <Answer of={step.answer} />}
       {step.records_total === 0 && (step.records_usual ?? 0) > 0 && (
         <Note tone="waiting" title="Unexpectedly no records">

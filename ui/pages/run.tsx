@@ -11,11 +11,13 @@ import { Reading } from "../parts/reading.tsx";
 import { RunStatusMark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { TestLoginButton } from "../parts/test-login-button.tsx";
-import { Elapsed, Time } from "../parts/time.tsx";
+import { useNow } from "../parts/now.ts";
+import { formatDuration, Time } from "../parts/time.tsx";
 import { RunActions } from "./run-actions.tsx";
 import { RunGot } from "./run-got.tsx";
 import { RunResults } from "./run-results.tsx";
 import { RunSteps } from "./run-steps.tsx";
+import { readTimeline, splitDuration } from "./run-timeline.ts";
 
 const isOver = ({ status }: Run): boolean => ["completed", "failed", "cancelled"].includes(status);
 
@@ -123,6 +125,22 @@ function TestLoginNote({ run }: { readonly run: Run }) {
   );
 }
 
+/** From the trigger to the end, or until now, and what it was spent with. */
+function Duration({ of: run }: { readonly of: Run }) {
+  const timeline = readTimeline(run, useNow());
+  return (
+    <>
+      {formatDuration(timeline.toMs - timeline.fromMs)}
+      <Text size="xs" c="dimmed">
+        {splitDuration(timeline)
+          .filter(([, ms]) => ms > 0)
+          .map(([name, ms]) => `${name} ${formatDuration(ms)}`)
+          .join(", ")}
+      </Text>
+    </>
+  );
+}
+
 function RunFacts({ run }: { readonly run: Run }) {
   return (
     <Facts
@@ -130,7 +148,7 @@ function RunFacts({ run }: { readonly run: Run }) {
         ["Blueprint", run.blueprint === null ? null : `${run.blueprint}, version ${run.blueprint_version}`],
         ["Account", run.account],
         ["Triggered", <Time key="at" at={run.created_at} isExact />],
-        ["Duration", <Elapsed key="took" from={run.started_at} to={run.ended_at} />],
+        ["Duration", <Duration key="took" of={run} />],
         ["Run ID", <Copyable key="id" text={run.id} name="the run ID" />],
         ["Run key", <Copyable key="key" text={run.run_key} name="the run key" />],
         ["API key", run.api_key_id],

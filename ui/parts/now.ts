@@ -3,17 +3,19 @@ import { useSyncExternalStore } from "react";
 const TICK_MS = 5_000;
 const listeners = new Set<() => void>();
 let now = Date.now();
+/** How far the browser's clock is behind the service's. */
+let behindMs = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function tick(): void {
-  now = Date.now();
+  now = Date.now() + behindMs;
   for (const listener of listeners) listener();
 }
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   if (timer === undefined) {
-    now = Date.now();
+    now = Date.now() + behindMs;
     timer = setInterval(tick, TICK_MS);
   }
   return () => {
@@ -24,5 +26,16 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The browser's time, one for the whole page, every few seconds: for "3 minutes ago", and nothing that counts. */
+/** The `Date` of an answer, which is in whole seconds and a moment old. */
+const PRECISION_MS = 3_000;
+
+/** All times that pages show are the service's, so they are compared with its clock: `date` is what an answer's header says. */
+export function noteServiceTime(date: string | null): void {
+  const ms = Date.parse(date ?? "") - Date.now();
+  if (Number.isNaN(ms) || Math.abs(ms - behindMs) < PRECISION_MS) return;
+  behindMs = Math.abs(ms) < PRECISION_MS ? 0 : ms;
+  tick();
+}
+
+/** The service's time, one for the whole page, every few seconds: for "3 minutes ago", and nothing that counts. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now);

@@ -24,6 +24,7 @@ import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";
 import type { RunStatus } from "#domain/run.ts";
 import { readAnswerLine } from "#domain/shown-answer.ts";
+import { isSkipped } from "#domain/test-login.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 
 export interface RunQuery {
@@ -118,6 +119,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   return {
     ...showListed(run),
     failure_detail: run.errorDetail,
+    failed_node: failedNodeOf(run),
     api_key_id: run.apiKeyId,
     started_by: run.startedBy,
     again_of: run.againOf,
@@ -127,6 +129,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     parked_at: iso(run.parkedAt),
     asks_again_at: iso(run.wakesAt),
     deadline_at: iso(run.deadlineAt),
+    claimed_at: iso(run.claimedAt),
     retries: run.retries,
     lost_leases: run.lostLeases,
     metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
@@ -155,9 +158,19 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
       total_records: each.totalRecords,
       json_bytes: each.jsonBytes,
     })),
-    reviews: reviews.map((each) => ({ id: each.id, node: each.nodeId, status: each.status })),
+    reviews: reviews.map((each) => ({
+      id: each.id,
+      node: each.nodeId,
+      status: each.status,
+      created_at: each.createdAt.toISOString(),
+      decided_at: iso(each.decidedAt),
+    })),
   };
 }
+
+/** A node without effects leaves no step: only the failure's sentence, which begins with it, names it. */
+const failedNodeOf = ({ errorDetail }: DetailedRun): string | null =>
+  /^Node ([\w-]+)(?::| took )/.exec(errorDetail ?? "")?.[1] ?? null;
 
 /** `usual`: the step's number of records in other runs; `turns`: iterations that a loop has begun. */
 interface ShownWith {
@@ -170,7 +183,7 @@ function showStep(step: DetailedStep, { usual, turns, seesAnswers }: ShownWith) 
   const lines = linesOf(step.log);
   return {
     node: step.nodeId,
-    status: step.status,
+    status: step.status === "done" && lines.some(isSkipped) ? ("skipped" as const) : step.status,
     attempts: step.attempts,
     started_at: step.startedAt.toISOString(),
     ended_at: iso(step.endedAt),

@@ -63,11 +63,14 @@ export const listRuns = defineOperation({
 const step = closed(
   {
     node: text("The node's id."),
-    status: oneOf(["started", "done", "failed"], "Its state."),
+    status: oneOf(
+      ["started", "done", "failed", "skipped"],
+      "Its state; `skipped`: its `when` is not true, so nothing was sent.",
+    ),
     attempts: count("Number of attempts."),
-    started_at: time("When it started."),
+    started_at: time("When it started for the first time."),
     ended_at: orNull(time("When it ended.")),
-    duration_ms: orNull(count("How long it took.")),
+    duration_ms: orNull(count("How long it took, with the time that it waited.")),
     output: orNull(text("The kind of its output: records, text, json, file or absent.")),
     records_total: orNull(count("Records in its output.")),
     records_valid: orNull(count("Records without errors.")),
@@ -106,6 +109,7 @@ export const readRun = defineOperation({
     {
       ...listed,
       failure_detail: orNull(text("The node, host and reason of the failure, redacted.")),
+      failed_node: orNull(text("The node that failed; it may not be among `steps`.")),
       api_key_id: orNull(text("The API key that triggered it; `null`: an operator or the command line.")),
       started_by: orNull(text("The operator who started it by hand.")),
       again_of: orNull(text("The run that it reruns.")),
@@ -118,7 +122,8 @@ export const readRun = defineOperation({
       asks_again_at: orNull(
         time("When the next poll of a node with `until` is due, if the run waits for it."),
       ),
-      deadline_at: orNull(time("When it times out.")),
+      deadline_at: orNull(time("When it times out; `null` also while its timeout is paused.")),
+      claimed_at: orNull(time("When a worker first took it; `null` also if that is not known.")),
       retries: count("Requests that were retried."),
       lost_leases: count("Workers that it lost."),
       metadata: Type.Record(Type.String(), Type.String(), { description: "The caller's metadata." }),
@@ -157,6 +162,8 @@ export const readRun = defineOperation({
           id: text("`rev_...`"),
           node: text("The node that requested it."),
           status: text("open, approved, …"),
+          created_at: time("When it was requested."),
+          decided_at: orNull(time("When it was decided.")),
         }),
       ),
     },

@@ -153,7 +153,10 @@ export interface DetailedRun extends ListedRun {
   readonly errorDetail: string | null;
   readonly purgeReason: "retention" | "operator" | null;
   readonly parkedAt: Date | null;
+  /** Null also while its timeout is paused. */
   readonly deadlineAt: Date | null;
+  /** When a worker first took it; null also if it can't be told. */
+  readonly claimedAt: Date | null;
   /** When it polls a target again. */
   readonly wakesAt: Date | null;
   readonly waitsFor: string | null;
@@ -161,13 +164,24 @@ export interface DetailedRun extends ListedRun {
   readonly lostLeases: number;
 }
 
+/**
+ * The first claim sets the deadline, and each pause moves it on by its length. Of pauses only reviews are recorded, to a few milliseconds: a
+ * moment long after the start shows that there were others.
+ */
+const CLAIMED_AT = `(select case when at <= latest + interval '1 second' then least(at, latest) end
+  from (select coalesce(run.started_at, run.ended_at, app_now()) as latest,
+    run.deadline_at - run.timeout_ms * interval '1 ms' - coalesce((select sum(decided_at - created_at) from review
+      where review.run_id = run.id and (review.status = 'approved' or review.status = 'timed_out' and on_timeout = 'approve')),
+      interval '0') as at) as claim)`;
+
 export async function findDetailedRun(db: Database, id: string): Promise<DetailedRun | undefined> {
   const rows = await db.query<DetailedRun>(
     `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
        (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
        array(select id from run later where later.again_of = run.id order by id desc limit 20) as "reruns", run.metadata,
        run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason",
-       case when run.line is null then run.parked_at end as "parkedAt", run.deadline_at as "deadlineAt",
+       case when run.line is null then run.parked_at end as "parkedAt",
+       case when run.parked_at is null then run.deadline_at end as "deadlineAt", ${CLAIMED_AT} as "claimedAt",
        case when run.line = '${CLOCK}' and run.ended_at is null
          then (select min(wakes_at) from run_poll where run_poll.run_id = run.id) end as "wakesAt",
        case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
@@ -182,6 +196,7 @@ export interface DetailedStep {
   readonly nodeId: string;
   readonly status: "started" | "done" | "failed";
   readonly attempts: number;
+  /** The first time, also of a node that waited in between. */
   readonly startedAt: Date;
   readonly endedAt: Date | null;
   readonly outputKind: string | null;
@@ -193,13 +208,23 @@ export interface DetailedStep {
   readonly turnsTotal: number | null;
 }
 
-/** In the order in which they ended: a node ends before those that need it begin, which its start, a difference, need not show. */
+/**
+ * In the order in which they ended: a node ends before those that need it begin, which its start, a difference, need not show. Steps of a
+ * test login that end within a millisecond are in the order of their numbers.
+ */
 export async function listDetailedSteps(db: Database, runId: string): Promise<readonly DetailedStep[]> {
   return await db.query<DetailedStep>(
-    `select node_id as "nodeId", status, attempts, started_at as "startedAt", ended_at as "endedAt",
-       output_kind as "outputKind", records_total as "recordsTotal", records_valid as "recordsValid",
-       error_detail as "errorDetail", log, turns_total::float8 as "turnsTotal"
-     from run_step where run_id = $1 order by ended_at nulls last, started_at, node_id`,
+    `select step.node_id as "nodeId", step.status, attempts, least(step.started_at, asked.at, polled.at) as "startedAt",
+       step.ended_at as "endedAt", output_kind as "outputKind", step.records_total as "recordsTotal",
+       step.records_valid as "recordsValid", error_detail as "errorDetail", log, turns_total::float8 as "turnsTotal"
+     from run_step step
+       cross join lateral (select min(created_at) as at from review
+         where review.run_id = step.run_id and review.node_id = step.node_id) asked
+       cross join lateral (select min(began_at) as at from run_poll
+         where run_poll.run_id = step.run_id and run_poll.node_id = step.node_id) polled
+     where step.run_id = $1
+     order by step.ended_at nulls last, substring(step.node_id from '^login step (\\d+) ')::int nulls last,
+       step.started_at, step.node_id`,
     [runId],
   );
 }
@@ -285,9 +310,11 @@ export async function listResultSizes(
 export async function listReviewsOfRun(
   db: Database,
   runId: string,
-): Promise<readonly { id: string; nodeId: string; status: string }[]> {
+): Promise<
+  readonly { id: string; nodeId: string; status: string; createdAt: Date; decidedAt: Date | null }[]
+> {
   return await db.query(
-    `select id, node_id as "nodeId", status from review where run_id = $1 order by created_at, id`,
+    `select id, node_id as "nodeId", status, created_at as "createdAt", decided_at as "decidedAt" from review where run_id = $1 order by created_at, id`,
     [runId],
   );
 }

@@ -32,7 +32,14 @@ export const WAIT_NAMES = {
 } as const;
 
 /** Of a node in a run. */
-export const STEP_STATE_NAMES = { started: "Running", done: "Done", failed: "Failed" } as const;
+export const STEP_STATE_NAMES = {
+  started: "Running",
+  done: "Done",
+  failed: "Failed",
+  skipped: "Skipped",
+  /** Its run ended first. */
+  stopped: "Stopped",
+} as const;
 
 export const REVIEW_STATE_NAMES = {
   open: "Awaiting review",

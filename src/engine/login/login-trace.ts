@@ -1,6 +1,7 @@
 import type { Lease } from "#db/runs/lease.ts";
 import { failStep, finishStep } from "#db/runs/run-steps.ts";
 import { answerLine } from "#domain/shown-answer.ts";
+import { SKIPPED_LINE } from "#domain/test-login.ts";
 import type { LoginSteps } from "#strategies/define-login.ts";
 import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
 import type { RunFailure } from "#engine/run-ended.ts";
@@ -48,7 +49,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
   }
 
   skip(): void {
-    this.#write({ message: "left out: its `when` is not true" });
+    this.#write({ ...SKIPPED_LINE });
   }
 
   /** A request is about to be sent there. */
