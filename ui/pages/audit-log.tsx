@@ -153,7 +153,20 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
             </>
           ),
         },
-        { title: "No.", from: "md", cell: ({ sequence }) => sequence ?? "–" },
+        {
+          title: "Chain",
+          from: "md",
+          cell: ({ account, sequence }) => (
+            <>
+              <Text size="sm" className={account === null ? "no-wrap" : ""}>
+                {account ?? "installation"}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {sequence === null ? "no number yet" : `no. ${sequence}`}
+              </Text>
+            </>
+          ),
+        },
       ]}
     />
   );

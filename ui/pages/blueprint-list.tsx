@@ -41,7 +41,7 @@ const COLUMNS: readonly Column<Blueprint>[] = [
         </Text>
       ) : (
         <Anchor component={Link} href={`/runs/${run.id}`} size="sm">
-          <RunStatusMark status={run.status} step={run.status} /> <Time at={run.created_at} />
+          <RunStatusMark status={run.status} step={run.progress_step} /> <Time at={run.created_at} />
         </Anchor>
       ),
   },

@@ -1,7 +1,7 @@
 import { Anchor, Code, Stack, Tabs, Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { Link, useParams, useSearchParams } from "wouter";
-import { RETIRED_NAME } from "#domain/labels/states.ts";
+import { RETIRED_NAME, runStateName } from "#domain/labels/states.ts";
 import {
   listBlueprintVersions,
   publishBlueprintVersion,
@@ -192,7 +192,7 @@ function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
             "never run"
           ) : (
             <Anchor key="run" component={Link} href={`/runs/${run.id}`} size="sm">
-              {run.status} <Time at={run.created_at} />
+              {runStateName(run.status, run.progress_step)} <Time at={run.created_at} />
             </Anchor>
           ),
         ],

@@ -65,9 +65,10 @@ function showBlueprint(row: SeenDocument) {
   };
 }
 
-const lastRunOf = (id: string, { lastRunStatus, lastRunAt }: SeenDocument) => ({
+const lastRunOf = (id: string, { lastRunStatus, lastRunStep, lastRunAt }: SeenDocument) => ({
   id,
   status: must(lastRunStatus, "the last run's status"),
+  progress_step: must(lastRunStep, "the last run's step"),
   created_at: must(lastRunAt, "the last run's time").toISOString(),
 });
 

@@ -17,6 +17,7 @@ const seen = {
     closed({
       id: text("The last run's id."),
       status: oneOf(RUN_STATUSES, "Its status."),
+      progress_step: text("The step within the status."),
       created_at: time("When it was triggered."),
     }),
   ),

@@ -20,6 +20,7 @@ export interface SeenDocument {
   /** Of a Blueprint; null: none yet, and for a strategy. */
   readonly lastRunId: string | null;
   readonly lastRunStatus: RunStatus | null;
+  readonly lastRunStep: string | null;
   readonly lastRunAt: Date | null;
 }
 
@@ -30,16 +31,18 @@ const SEEN = `account.id as "accountId", account.slug as account, found.retired,
 /** Constant texts: each kind has its tables, and a Blueprint its last run. */
 const KINDS = {
   blueprint: {
-    columns: `found.key as name, last.id as "lastRunId", last.status as "lastRunStatus", last.created_at as "lastRunAt"`,
+    columns: `found.key as name, last.id as "lastRunId", last.status as "lastRunStatus",
+      last.progress_step as "lastRunStep", last.created_at as "lastRunAt"`,
     tables: `blueprint found join account on account.id = found.account_id
       join blueprint_version version on version.blueprint_id = found.id
-      left join lateral (select id, status, created_at from run where blueprint_id = found.id
+      left join lateral (select id, status, progress_step, created_at from run where blueprint_id = found.id
         order by created_at desc, id desc limit 1) last on true`,
     name: "found.key",
     current: "found.current_version",
   },
   strategy: {
-    columns: `found.id as name, null as "lastRunId", null as "lastRunStatus", null::timestamptz as "lastRunAt"`,
+    columns: `found.id as name, null as "lastRunId", null as "lastRunStatus", null as "lastRunStep",
+      null::timestamptz as "lastRunAt"`,
     tables: `strategy found join account on account.id = found.account_id
       join strategy_version version on version.account_id = found.account_id and version.strategy_id = found.id`,
     name: "found.id",
