@@ -6,6 +6,7 @@ import {
   OPERATOR_ROLES,
   type OperatorRole,
 } from "#domain/operator.ts";
+import { ROLE_TEXTS } from "#domain/labels/roles.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
@@ -25,7 +26,10 @@ export function addOperators(program: Command, composition: Composition): void {
     .argument("<email>", "the email to sign in with")
     .requiredOption("--role <role>", `one of ${OPERATOR_ROLES.join(", ")}`, readRole)
     .option("--json", 'print one line {"id", "email", "password"}')
-    .addHelpText("after", "\nExample:\n  latchkey operators create ana@example.com --role reviewer")
+    .addHelpText(
+      "after",
+      `\nRoles:\n${ROLES}\n\nExample:\n  latchkey operators create ana@example.com --role reviewer`,
+    )
     .action(async (email: string, options: CreateOptions) => await create(composition, email, options));
   operators
     .command("list")
@@ -39,6 +43,8 @@ export function addOperators(program: Command, composition: Composition): void {
   addChange(operators, composition, "reset-totp", "reset a lost second factor");
   addChange(operators, composition, "unlink", "remove an operator's link to the single sign-on provider");
 }
+
+const ROLES = OPERATOR_ROLES.map((role) => `  ${role}: ${ROLE_TEXTS[role]}`).join("\n");
 
 interface CreateOptions {
   role: OperatorRole;

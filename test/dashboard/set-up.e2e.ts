@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { submitHostedForm } from "../caller.ts";
+import { until } from "../eventually.ts";
 import { axeLightAndDark } from "../axe.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
@@ -271,13 +272,37 @@ test("a credential is deleted after a question; the audit log knows, and every c
   assert.equal((await download).suggestedFilename(), "latchkey-audit.ndjson");
 });
 
+const changesOf = async (email: string): Promise<number> =>
+  (
+    await stage.operators.db.query(
+      `select 1 from audit_entry where subject_id = (select id from operator where email = $1) and action <> 'operator.create'`,
+      [email],
+    )
+  ).length;
+
 test("an operator is made, gets another role, and is disabled; the system tells how it is", async () => {
   await goTo("/operators", "Operators");
   await page.getByRole("button", { name: "New operator" }).click();
   await page.getByLabel("Email").fill("new@example.com");
   await page.getByRole("button", { name: "Create operator" }).click();
   await page.getByRole("button", { name: "I've saved it" }).click();
-  await page.getByLabel("Role of new@example.com").selectOption("reviewer");
+  const role = page.getByLabel("Role of new@example.com");
+  const dialog = page.getByRole("dialog");
+  await role.selectOption("admin");
+  await dialog.getByText("Make new@example.com an admin?").waitFor();
+  await dialog.getByText("Can do everything").waitFor();
+  await assertAccessible("a question about a role");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await role.inputValue(), "viewer");
+  await page.getByRole("button", { name: "New password for new@example.com" }).click();
+  await dialog.getByText("stops working now").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await changesOf("new@example.com"), 0, "nothing was asked of the service");
+  await role.selectOption("reviewer");
+  await dialog.getByRole("button", { name: "Change role" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await until("the list has it", async () => (await role.inputValue()) === "reviewer");
+  assert.equal(await changesOf("new@example.com"), 1);
   await page.getByRole("button", { name: "Disable new@example.com" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
   await page.getByRole("row", { name: /new@example\.com.*Disabled/ }).waitFor();

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import type { OperatorRole } from "#domain/operator.ts";
+import { ROLE_TEXTS } from "#domain/labels/roles.ts";
 import { DISABLED_NAME } from "#domain/labels/states.ts";
 import {
   changeRole,
@@ -15,7 +16,9 @@ import {
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { AskButton } from "../parts/ask-button.tsx";
+import { Confirm } from "../parts/confirm.tsx";
 import { DataTable } from "../parts/data-table.tsx";
+import { Facts } from "../parts/facts.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -96,48 +99,80 @@ function OperatorTable(props: {
 
 function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
   const me = useSignedIn();
-  const changing = useOperation(changeRole, { changes });
+  const [wanted, setWanted] = useState<OperatorRole | null>(null);
+  const changing = useOperation(changeRole, { changes, onDone: () => setWanted(null) });
   if (!me.may("operator.manage") || id === me.id) return <>{role}</>;
   return (
     <>
       <NativeSelect
         size="xs"
         aria-label={`Role of ${email}`}
+        // Changed by the dialog alone: an arrow key on a select is easily pressed.
         value={role}
-        disabled={changing.isPending}
         data={OPERATOR_ROLE_NAMES.map((name) => name)}
-        onChange={(event) =>
-          changing.mutate({
-            params: { operatorId: id },
-            body: { role: event.currentTarget.value as OperatorRole },
-          })
-        }
+        onChange={(event) => {
+          changing.reset();
+          const chosen = event.currentTarget.value as OperatorRole;
+          setWanted(chosen === role ? null : chosen);
+        }}
       />
-      {changing.failure && <FailureNote error={changing.failure} />}
+      <Confirm
+        isOpen={wanted !== null}
+        title={wanted === null ? "" : `Make ${email} ${ARTICLES[wanted]} ${wanted}?`}
+        action="Change role"
+        isBusy={changing.isPending}
+        failure={changing.failure}
+        onConfirm={() =>
+          wanted !== null && changing.mutate({ params: { operatorId: id }, body: { role: wanted } })
+        }
+        onClose={() => setWanted(null)}
+      >
+        {wanted !== null && (
+          <>
+            <Facts
+              of={[
+                [`New role: ${wanted}`, ROLE_TEXTS[wanted]],
+                [`Current role: ${role}`, ROLE_TEXTS[role]],
+              ]}
+            />
+            <Text size="sm" mt="md">
+              Their sessions end.
+            </Text>
+          </>
+        )}
+      </Confirm>
     </>
   );
 }
+
+const ARTICLES: Readonly<Record<OperatorRole, string>> = {
+  admin: "an",
+  operator: "an",
+  reviewer: "a",
+  viewer: "a",
+};
 
 function OperatorActions(props: { readonly of: Operator; readonly onPassword: (password: string) => void }) {
   const me = useSignedIn();
   const { id, email, disabled_at: disabled, has_second_factor: hasFactor } = props.of;
   const input = { params: { operatorId: id } };
-  const resetting = useOperation(resetPassword, {
-    changes,
-    onDone: ({ password }) => props.onPassword(password),
-  });
   if (!me.may("operator.manage") || id === me.id) return null;
   return (
     <Group gap="xs">
-      <Button
-        size="xs"
-        variant="default"
-        loading={resetting.isPending}
-        aria-label={`New password for ${email}`}
-        onClick={() => resetting.mutate(input)}
+      <AskButton
+        to={resetPassword}
+        input={input}
+        changes={changes}
+        label="New password"
+        of={`for ${email}`}
+        title="Set a new password?"
+        action="Set a new password"
+        done="The password was replaced and their sessions ended."
+        onDone={({ password }) => props.onPassword(password)}
       >
-        New password
-      </Button>
+        The password of <b>{email}</b>, {ARTICLES[props.of.role]} {props.of.role}, stops working now. You get
+        a new one to hand over. Make sure that the request really comes from them.
+      </AskButton>
       {hasFactor && (
         <AskButton
           to={resetSecondFactor}
@@ -149,7 +184,8 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           action="Reset"
           done="The second factor was reset and their sessions ended."
         >
-          Use this for a lost phone. Make sure that the request really comes from <b>{email}</b>.
+          Use this for a lost phone. Until they set up another one, the password alone lets <b>{email}</b>,{" "}
+          {ARTICLES[props.of.role]} {props.of.role}, in. Make sure that the request really comes from them.
         </AskButton>
       )}
       <UnlinkButton of={props.of} />
@@ -180,7 +216,6 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           <b>{email}</b> can sign in with the password that they had.
         </AskButton>
       )}
-      {resetting.failure && <FailureNote error={resetting.failure} />}
     </Group>
   );
 }
@@ -240,6 +275,7 @@ function NewOperator(props: {
           />
           <NativeSelect
             label="Role"
+            description={ROLE_TEXTS[role]}
             value={role}
             data={OPERATOR_ROLE_NAMES.map((name) => name)}
             onChange={(event) => setRole(event.currentTarget.value as OperatorRole)}
