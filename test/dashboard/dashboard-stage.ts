@@ -138,12 +138,17 @@ export async function openDashboardStage(
 /** What the app shows, for a sign-in after the one that made it: each code counts once. */
 export const nextCode = (secret: string): string => codeOf(secret, 1);
 
+/** What a browser says, and what it can't load, while a test has taken its network away. */
+const OFFLINE = /net::ERR_INTERNET_DISCONNECTED|Failed to fetch dynamically imported module/;
+
 function watch(page: Page, origin: string, problems: string[]): void {
   page.on("pageerror", (error) => problems.push(`${page.url()}: ${error.message}`));
   page.on("console", (message) => {
     // A refusal that the page has shown is no fault of it.
     const isAnswer = message.text().startsWith("Failed to load resource: the server responded");
-    if (message.type() === "error" && !isAnswer) problems.push(`${page.url()}: ${message.text()}`);
+    const isOffline = OFFLINE.test(message.text());
+    if (message.type() === "error" && !isAnswer && !isOffline)
+      problems.push(`${page.url()}: ${message.text()}`);
   });
   page.on("request", (request) => {
     if (!request.url().startsWith(`${origin}/`)) problems.push(`${page.url()}: asks ${request.url()}`);

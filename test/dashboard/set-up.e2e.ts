@@ -324,6 +324,15 @@ test("a viewer sees documents and can change nothing", async () => {
   assert.equal(await viewer.getByRole("button", { name: /Publish|Retire/ }).count(), 0);
   assert.equal(await viewer.getByRole("tab", { name: "Try it" }).count(), 0);
   assert.equal(await viewer.getByRole("link", { name: "API keys" }).count(), 0);
+  // Without a network the page that was not loaded yet comes when it is back.
+  await viewer.context().setOffline(true);
+  await viewer.getByText("This page may be out of date").waitFor();
+  await viewer.getByRole("link", { name: "System" }).click();
+  await viewer.getByText("It opens by itself").waitFor();
+  assert.equal(await viewer.getByText("upgraded").count(), 0);
+  await viewer.context().setOffline(false);
+  await viewer.getByRole("heading", { name: "System", level: 1 }).waitFor();
+  assert.equal(await viewer.getByText("You are offline").count(), 0);
   await viewer.context().close();
 });
 

@@ -52,7 +52,8 @@ export function explainFailure(error: unknown): Explained {
       message: "Reload the page. If it happens again, contact the operator of this service.",
     };
   const { status, message, requestId } = error;
-  if (status === 0) return { title: "The service can't be reached", message };
+  if (status === 0)
+    return { title: navigator.onLine ? "The service can't be reached" : "No connection", message };
   if (status === 403) return { title: "You don't have permission to do this", message };
   if (status === 404) return { title: "Not found", message };
   if (status === 409) return { title: "It was changed in the meantime", message };

@@ -49,6 +49,8 @@ const queryClient: QueryClient = new QueryClient({
         count < TRIES_MAX && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
       staleTime: 1_000,
     },
+    // Without a connection it fails at once: nothing is done later that somebody has wanted earlier.
+    mutations: { networkMode: "always" },
   },
 });
 

@@ -9,6 +9,7 @@ import { noteNavigation } from "../parts/page-head.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { ROUTES } from "../routes.tsx";
 import { Brand } from "./brand.tsx";
+import { ConnectionNote } from "./connection-note.tsx";
 import { Navigation } from "./navigation.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { useShortcuts } from "./shortcuts.ts";
@@ -49,6 +50,7 @@ export function Frame() {
         <TopBar isOpen={isOpen} onToggle={toggle} />
         <SideBar onClose={close} />
         <AppShell.Main ref={main} id="main" tabIndex={-1} className="main">
+          <ConnectionNote />
           <PageBoundary key={location}>
             <Suspense
               fallback={

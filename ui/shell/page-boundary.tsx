@@ -1,6 +1,8 @@
 import { Button } from "@mantine/core";
-import { Component, type ReactNode } from "react";
+import { Component, useEffect, useState, type ReactNode } from "react";
+import { reloadPage } from "../api/use-draft.ts";
 import { Note } from "../parts/note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 
 /** What a page throws ends the page, not the dashboard. React has no function for it. */
 export class PageBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
@@ -11,15 +13,56 @@ export class PageBoundary extends Component<{ readonly children: ReactNode }, { 
   }
 
   override render(): ReactNode {
-    if (this.state.error === null) return this.props.children;
+    return this.state.error === null ? this.props.children : <BrokenPage />;
+  }
+}
+
+const AGAIN_MS = 2_000;
+
+const isReachable = async (): Promise<boolean> =>
+  await fetch(document.baseURI, { method: "HEAD", cache: "no-store" }).then(
+    () => true,
+    () => false,
+  );
+
+/** A page's code is loaded when somebody goes there: without a connection it comes later, from an upgraded service never. */
+function BrokenPage() {
+  const [isOffline, setOffline] = useState<boolean | null>(null);
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async (wasOffline: boolean): Promise<void> => {
+      const reached = await isReachable();
+      if (isOver) return;
+      if (reached && wasOffline) return reloadPage();
+      setOffline(!reached);
+      if (!reached) timer = setTimeout(() => void look(true), AGAIN_MS);
+    };
+    void look(false);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, []);
+  if (isOffline === null) return null;
+  if (isOffline)
     return (
-      <Note tone="bad" title="This page could not be shown" isAlert>
-        The service may have been upgraded since you opened the dashboard. Reload the page; if that does not
-        help, tell the people who run this service.
-        <Button mt="xs" size="xs" variant="default" display="block" onClick={() => window.location.reload()}>
+      <>
+        <PageHead title="No connection" />
+        <Note tone="waiting" title="This page is not loaded yet" isAlert>
+          It opens by itself when the service can be reached again.
+        </Note>
+      </>
+    );
+  return (
+    <>
+      <PageHead title="This page could not be shown" />
+      <Note tone="bad" title="The service may have been upgraded" isAlert>
+        Reload the page; if that does not help, tell the people who run this service.
+        <Button mt="xs" size="xs" variant="default" display="block" onClick={reloadPage}>
           Reload
         </Button>
       </Note>
-    );
-  }
+    </>
+  );
 }
