@@ -149,6 +149,8 @@ test("a run is watched live, from its trigger to its review", async () => {
   // Nothing runs meanwhile, and no timeout passes.
   await page.getByRole("button", { name: /look.*Awaiting review.*waiting/s }).waitFor();
   assert.equal(await page.getByText("Timeout", { exact: true }).count(), 0);
+  await page.getByRole("link", { name: "supplier-invoices, version 1" }).waitFor();
+  assert.match((await page.locator("time").first().getAttribute("title")) ?? "", / UTC/);
   const about = await page.getByRole("region", { name: "About" }).innerText();
   assert.match(about, /queued \d.*waiting for a review \d.*steps \d/);
   const ignored = page.getByRole("region", { name: "Ignored keys" });
@@ -222,7 +224,7 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   await page.getByText("Decided by").waitFor();
   await page.getByText("The supplier was missing").waitFor();
   assert.equal(await page.evaluate(isAsked), false, "what is decided is kept nowhere");
-  await page.getByRole("link", { name: run }).click();
+  await page.getByRole("link", { name: "To be reviewed" }).click();
   const records = page.getByRole("region", { name: "Records" });
   await records.getByRole("cell", { name: "Southgate" }).waitFor();
   assert.equal(await records.getByRole("row").count(), 3);

@@ -143,7 +143,8 @@ test("a review is decided once, with what is changed, by whom", async () => {
   const inbox = await good("listReviews", "/reviews?account=acme");
   assert.equal(inbox.body.items.length, 3);
   // Which of them began first is chance.
-  const { id, run_id: runId } = inbox.body.items.find(({ run_id: each }: any) => each === runs[0]);
+  const { id, run_id: runId, ...whose } = inbox.body.items.find(({ run_id: each }: any) => each === runs[0]);
+  assert.deepEqual([whose.run_name, whose.metadata], ["first run", { po: "po-0" }]);
   const records = await good("listReviewRecords", `/reviews/${id}/records?limit=1`);
   assert.deepEqual([records.body.items[0].ordinal, records.body.next_cursor], [0, null]);
   const unfit = await browser.send("POST", `/reviews/${id}/approve`, { exclude: [7] });

@@ -47,6 +47,14 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
               >
                 {review.title}
               </Anchor>
+              <Text size="sm" className="any-break">
+                {[
+                  review.run_name,
+                  ...Object.entries(review.metadata).map(([name, value]) => `${name}: ${value}`),
+                ]
+                  .filter((text) => text !== null)
+                  .join(" · ")}
+              </Text>
               <Text size="sm" c="dimmed" className="any-break">
                 {review.blueprint} · {review.account}
               </Text>

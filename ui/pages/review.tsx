@@ -48,9 +48,10 @@ function ReviewDetail({ review }: { readonly review: Review }) {
             [
               "Run",
               <Anchor key="run" component={Link} href={`/runs/${review.run_id}`} size="sm">
-                {review.run_id}
+                {review.run_name ?? review.run_id}
               </Anchor>,
             ],
+            ...Object.entries(review.metadata),
             ["Blueprint", review.blueprint],
             ["Account", review.account],
             ["Waiting since", <Time key="since" at={review.created_at} isExact />],

@@ -1,11 +1,14 @@
-import { Group, SimpleGrid, Table, Text } from "@mantine/core";
+import { Anchor, Group, SimpleGrid, Table, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Facts } from "../parts/facts.tsx";
 import { Section } from "../parts/section.tsx";
 
 /** What the trigger brought: inputs, metadata, credentials, and what nobody asked for. */
 export function RunGot({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
   const metadata = Object.entries(run.metadata);
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
@@ -53,7 +56,18 @@ export function RunGot({ run }: { readonly run: Run }) {
             rows={run.credentials.map((each) => [
               each.slot,
               each.credential_id,
-              `${each.strategy}, version ${each.strategy_version}`,
+              may("config.read") ? (
+                <Anchor
+                  key="strategy"
+                  component={Link}
+                  href={`/strategies/${run.account}/${each.strategy}?tab=credentials`}
+                  size="sm"
+                >
+                  {each.strategy}, version {each.strategy_version}
+                </Anchor>
+              ) : (
+                `${each.strategy}, version ${each.strategy_version}`
+              ),
             ])}
           />
         )}

@@ -141,12 +141,35 @@ function Duration({ of: run }: { readonly of: Run }) {
   );
 }
 
+/** A link to a page that the operator may see. */
+const LinkIf = ({ to, children }: { readonly to: string | false; readonly children: string }) =>
+  to === false ? (
+    children
+  ) : (
+    <Anchor component={Link} href={to} size="sm">
+      {children}
+    </Anchor>
+  );
+
 function RunFacts({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
   return (
     <Facts
       of={[
-        ["Blueprint", run.blueprint === null ? null : `${run.blueprint}, version ${run.blueprint_version}`],
-        ["Account", run.account],
+        [
+          "Blueprint",
+          run.blueprint === null ? null : (
+            <LinkIf key="of" to={may("config.read") && `/blueprints/${run.account}/${run.blueprint}`}>
+              {`${run.blueprint}, version ${run.blueprint_version}`}
+            </LinkIf>
+          ),
+        ],
+        [
+          "Account",
+          <LinkIf key="account" to={may("config.read") && `/accounts/${run.account}`}>
+            {run.account}
+          </LinkIf>,
+        ],
         ["Triggered", <Time key="at" at={run.created_at} isExact />],
         ["Duration", <Duration key="took" of={run} />],
         ["Run ID", <Copyable key="id" text={run.id} name="the run ID" />],

@@ -28,12 +28,20 @@ function ago(atMs: number, nowMs: number): string {
   return exact.format(atMs);
 }
 
-/** How long ago, or how soon; the exact time, in the reader's zone, where one points. */
+const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+
+/** In UTC, in which everything else has it, and in the reader's zone. */
+const inBothZones = (atMs: number): string => {
+  const utc = new Date(atMs).toISOString().replace("T", " ").replace("Z", " UTC");
+  return timeZone === "UTC" ? utc : `${utc}, ${exact.format(atMs)} in ${timeZone}`;
+};
+
+/** How long ago, or how soon; the exact time, in the reader's zone and in UTC, where one points. */
 export function Time({ at, isExact = false }: { readonly at: string; readonly isExact?: boolean }) {
   const now = useNow();
   const atMs = Date.parse(at);
   return (
-    <time dateTime={at} title={exact.format(atMs)}>
+    <time dateTime={at} title={inBothZones(atMs)} className="no-wrap">
       {isExact ? exact.format(atMs) : ago(atMs, now)}
     </time>
   );

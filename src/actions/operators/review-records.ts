@@ -171,6 +171,8 @@ function show(review: StoredReview) {
     id: review.id,
     account: review.account,
     run_id: review.runId,
+    run_name: review.runName,
+    metadata: JSON.parse(review.metadata) as Record<string, string>,
     blueprint: review.blueprint,
     node: review.nodeId,
     title: review.title,

@@ -26,6 +26,8 @@ const review = closed(
     id: text("The review's id (`rev_...`)."),
     account: text("The account's name."),
     run_id: text("The run that waits."),
+    run_name: orNull(text("Its name; `null`: it has none, or its data was purged.")),
+    metadata: Type.Record(Type.String(), Type.String(), { description: "The run's metadata." }),
     blueprint: text("The Blueprint's key."),
     node: text("The node that requested it."),
     title: text("The question."),

@@ -38,6 +38,9 @@ export interface StoredReview {
   readonly accountId: string;
   readonly account: string;
   readonly runId: string;
+  readonly runName: string | null;
+  /** The run's, as JSON. */
+  readonly metadata: string;
   readonly blueprint: string;
   readonly nodeId: string;
   readonly title: string;
@@ -61,6 +64,7 @@ export interface StoredReview {
 }
 
 const COLUMNS = `review.id, review.account_id as "accountId", account.slug as account, review.run_id as "runId",
+  convert_from(run.name, 'UTF8') as "runName", convert_from(run.metadata, 'UTF8') as metadata,
   blueprint.key as blueprint, review.node_id as "nodeId", convert_from(review.title, 'UTF8') as title,
   convert_from(review.instructions, 'UTF8') as instructions, review.editable, review.records_total as "recordsTotal",
   review.records_valid as "recordsValid", review.created_at as "createdAt", review.expires_at as "expiresAt",
