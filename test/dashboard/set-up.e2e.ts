@@ -336,64 +336,6 @@ test("a viewer sees documents and can change nothing", async () => {
   await viewer.context().close();
 });
 
-/** The figures of docs/dashboard.md are in the test's diagnostic. */
-const TABLE_RECORDS = 100_000;
-
-/** Scrolls from the top to the end in steps, and gives what that took; as text, because it is the page that does it. */
-const SCROLL_ALL = `(async () => {
-  const box = document.querySelector('section[aria-label="Records"]');
-  const long = [];
-  const watch = new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration)));
-  watch.observe({ type: "longtask" });
-  const frames = [];
-  let nodes = 0;
-  let last = performance.now();
-  for (let step = 0; step <= 400; step++) {
-    box.scrollTop = (box.scrollHeight * step) / 400;
-    await new Promise(requestAnimationFrame);
-    frames.push(performance.now() - last);
-    last = performance.now();
-    nodes = Math.max(nodes, document.querySelectorAll("#root *").length);
-  }
-  watch.disconnect();
-  frames.sort((a, b) => a - b);
-  return { p50: frames[200], p95: frames[380], long: long.length, longest: Math.max(0, ...long), nodes,
-    heapMB: performance.memory.usedJSHeapSize / 1e6 };
-})()`;
-
-test(
-  "of a table of many records only those in sight are there, and any place is reached",
-  { timeout: 400_000 },
-  async (context) => {
-    const many = new FormData();
-    const rows = Array.from({ length: TABLE_RECORDS }, (_, n) => ({
-      number: `RE-${n}`,
-      supplier: "Northwind",
-      total: n + 1,
-    }));
-    many.set("data", new File([JSON.stringify(rows)], "many.json", { type: "application/json" }));
-    many.set("run_name", "Many");
-    const { text, body } = await stage.caller.post("/blueprints/plain-list/trigger", many);
-    assert.ok(body.id, text);
-    await stage.caller.waitForRun(body.id, 100_000);
-    const own = await stage.openPage("reviewer", `/runs/${body.id}`);
-    const records = own.getByRole("region", { name: "Records" });
-    await records.getByRole("cell", { name: "RE-0", exact: true }).waitFor();
-    const before = Number(await own.evaluate(`document.querySelectorAll("#root *").length`));
-    const { p50, p95, long, longest, nodes, heapMB } = await own.evaluate<Record<string, number>>(SCROLL_ALL);
-    context.diagnostic(
-      `${TABLE_RECORDS} records: a frame p50 ${p50?.toFixed(1)} ms, p95 ${p95?.toFixed(1)} ms; ${long} long tasks, the longest ${longest?.toFixed(0)} ms; at most ${nodes} nodes (${before} before); heap ${heapMB?.toFixed(0)} MB`,
-    );
-    // As many as fit and a few beside, wherever somebody is.
-    assert.ok((nodes ?? Infinity) < before + 300, `${nodes} nodes, ${before} before`);
-    await records.focus();
-    await own.keyboard.press("End");
-    await records.getByRole("cell", { name: `RE-${TABLE_RECORDS - 1}`, exact: true }).waitFor();
-    assert.ok((await records.getByRole("row").count()) < 60);
-    await own.context().close();
-  },
-);
-
 test("no browser has complained, of the policy, of a script, or of a request elsewhere", () => {
   const ofPages = stage.problems.filter((problem) => ![...checked].some((each) => problem.startsWith(each)));
   assert.deepEqual(ofPages, []);
