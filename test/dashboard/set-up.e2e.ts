@@ -178,6 +178,7 @@ test("an account is changed; what is wrong is said beside its field", async () =
   await origins.fill("app.example.com");
   await page.getByRole("button", { name: "Save changes" }).click();
   await page.getByRole("alert").waitFor();
+  await assertAccessible("an error beside its field");
   await origins.fill("https://app.example.com");
   await page.getByRole("button", { name: "Save changes" }).click();
   await page.getByText("Changes saved.").waitFor();
