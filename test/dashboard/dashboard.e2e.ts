@@ -110,6 +110,8 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   await page.getByRole("button", { name: "I've saved these codes" }).waitFor();
   assert.equal(await page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem").count(), 10);
   await assertAccessible("the recovery codes");
+  await page.getByRole("button", { name: "Copy all" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
   await page.getByRole("button", { name: "I've saved these codes" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await context.close();
@@ -227,8 +229,7 @@ async function propose(): Promise<string> {
 test("a change that needs two admins is shown with what differs, and one of them confirms it", async () => {
   const id = await propose();
   const page = await stage.openPage("admin", "/");
-  await page.getByText("1 proposal awaits confirmation").waitFor();
-  await page.getByRole("link", { name: /^Proposals/ }).click();
+  await page.getByRole("link", { name: "1 proposal awaits confirmation" }).click();
   await page.getByRole("link", { name: "The account acme turns `two_person` off." }).click();
   await page.waitForURL(`**/proposals/${id}`);
   await page.getByRole("region", { name: "Change the account acme" }).getByText("two_person").waitFor();

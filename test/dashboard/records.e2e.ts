@@ -170,6 +170,11 @@ test("results of many columns are reached column by column and record by record;
   const steps = page.getByRole("region", { name: "Steps" });
   await steps.getByRole("button", { name: /rows.*Failed/s }).waitFor();
   assert.equal(await steps.getByText(/No step has/).count(), 0);
+  // The overview leads to all that failed alike.
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("link", { name: "plain-list", exact: true }).click();
+  await page.locator(`a[href$="/runs/${failed}"]`).waitFor();
+  assert.match(page.url(), /\/runs\?status=failed&account=acme&blueprint=plain-list$/);
   await page.context().close();
 });
 

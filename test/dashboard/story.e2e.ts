@@ -114,6 +114,7 @@ test("the login is tested with a credential: each step is seen, and no value", a
   await steps.getByText("Response from the target").waitFor();
   await steps.getByText(`${target.url}/login`).first().waitFor();
   assert.ok(!(await page.content()).includes(WRONG));
+  await page.getByRole("link", { name: "Unlock the credential or test its login" }).waitFor();
   assert.equal(await page.getByRole("button", { name: "Run again" }).count(), 0);
   assert.deepEqual(await axe(page), []);
   await page.getByRole("link", { name: "Credentials" }).click();

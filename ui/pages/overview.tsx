@@ -2,10 +2,11 @@ import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { WAIT_NAMES } from "#domain/labels/states.ts";
 import { listReviews, listRuns, readOverview } from "../api/operations.ts";
-import { useRead } from "../api/queries.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { LinkIf } from "../parts/link-if.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
@@ -31,16 +32,27 @@ export function OverviewPage() {
 }
 
 function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) {
+  const { may } = useSignedIn();
   const reviews = useRead(listReviews, {}, { live: true });
   const writes = count(overview?.needs_people.writes ?? 0, "uncertain write", "uncertain writes");
   const others = [
-    count(
-      overview?.needs_people.proposals ?? 0,
-      "proposal awaits confirmation",
-      "proposals await confirmation",
-    ),
-    count(overview?.needs_people.locked_credentials ?? 0, "credential is locked", "credentials are locked"),
-  ].filter((text) => text !== null);
+    {
+      text: count(
+        overview?.needs_people.proposals ?? 0,
+        "proposal awaits confirmation",
+        "proposals await confirmation",
+      ),
+      to: may("config.read") && "/proposals",
+    },
+    {
+      text: count(
+        overview?.needs_people.locked_credentials ?? 0,
+        "credential is locked",
+        "credentials are locked",
+      ),
+      to: may("credential.read") && "/credentials",
+    },
+  ].flatMap(({ text, to }) => (text === null ? [] : [{ text, to } as const]));
   return (
     <Section title="Needs attention" isBare>
       <Reading of={reviews}>
@@ -62,7 +74,11 @@ function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) 
                 {writes}
               </Anchor>
             )}
-            {others.length > 0 && <Text size="sm">{others.join("; ")}.</Text>}
+            {others.map(({ text, to }) => (
+              <LinkIf key={text} to={to}>
+                {text}
+              </LinkIf>
+            ))}
           </Stack>
         )}
       </Reading>
@@ -145,7 +161,15 @@ function Failures({ overview }: { readonly overview: Overview }) {
     <Stack gap="sm">
       {failures.map(({ account, blueprint, failure, runs, last_run_id: last }) => (
         <Text key={`${account} ${blueprint} ${failure}`} size="sm" className="any-break">
-          {blueprint}: {failure}, {runs} {runs === 1 ? "run" : "runs"};{" "}
+          <Anchor
+            component={Link}
+            href={`/runs?${new URLSearchParams({ status: "failed", account, blueprint })}`}
+            size="sm"
+            underline="always"
+          >
+            {blueprint}
+          </Anchor>
+          : {failure}, {runs} {runs === 1 ? "run" : "runs"};{" "}
           <Anchor component={Link} href={`/runs/${last}`} size="sm" underline="always">
             the last one
           </Anchor>

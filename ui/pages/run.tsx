@@ -5,6 +5,7 @@ import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { LinkIf } from "../parts/link-if.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -67,6 +68,7 @@ function RunNotes({ run }: { readonly run: Run }) {
       {run.status === "failed" && (
         <Note tone="bad" title={run.failure === null ? "Failed" : `Failed: ${run.failure}`}>
           {run.failure_detail ?? "See the failed step below."}
+          {run.failure === "login" && <LoginRemedy run={run} />}
         </Note>
       )}
       {review && (
@@ -94,6 +96,23 @@ function RunNotes({ run }: { readonly run: Run }) {
         </Note>
       )}
     </>
+  );
+}
+
+/** Where the credential is unlocked and its login tested. */
+function LoginRemedy({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  const [used] = run.credentials;
+  if (used === undefined || !may("credential.read")) return null;
+  return (
+    <Anchor
+      component={Link}
+      href={`/strategies/${run.account}/${used.strategy}?tab=credentials`}
+      size="sm"
+      display="block"
+    >
+      Unlock the credential or test its login
+    </Anchor>
   );
 }
 
@@ -140,16 +159,6 @@ function Duration({ of: run }: { readonly of: Run }) {
     </>
   );
 }
-
-/** A link to a page that the operator may see. */
-const LinkIf = ({ to, children }: { readonly to: string | false; readonly children: string }) =>
-  to === false ? (
-    children
-  ) : (
-    <Anchor component={Link} href={to} size="sm">
-      {children}
-    </Anchor>
-  );
 
 function RunFacts({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();

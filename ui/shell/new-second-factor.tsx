@@ -1,4 +1,5 @@
 import { Button, Code, Group, List, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
 import { useState, type FormEvent } from "react";
 import { beginSecondFactor, confirmSecondFactor } from "../api/operations.ts";
 import { endSession, setMe, useOperation, useSignedIn, type Me } from "../api/queries.ts";
@@ -112,6 +113,7 @@ function RecoveryCodes({
   readonly codes: readonly string[];
   readonly onRead: () => void;
 }) {
+  const clipboard = useClipboard({ timeout: 1_500 });
   return (
     <Stack gap="md">
       <Text size="sm">
@@ -125,6 +127,9 @@ function RecoveryCodes({
           </List.Item>
         ))}
       </List>
+      <Button variant="default" onClick={() => clipboard.copy(codes.join("\n"))}>
+        {clipboard.copied ? "Copied" : "Copy all"}
+      </Button>
       <Button onClick={onRead}>I've saved these codes</Button>
     </Stack>
   );
