@@ -79,6 +79,34 @@ const ODD_WORDS: readonly OddWord[] = [
     better: "`one per line`",
     where: /^src\/|^ui\//,
   },
+  {
+    pattern:
+      /\b(?:go|goes|went|gone|going) on(?= (?:with|from|working|waiting|when|where|until|after|as)\b|[.,;:])/gi,
+    better: "`continue`, `keep …ing`",
+    where: /^src\/|^ui\//,
+  },
+  { pattern: /\bunder way\b/gi, better: "`in progress`", where: /^src\/|^ui\// },
+  { pattern: /\banew\b/gi, better: "`again`, or `re…` (reseal, restart)", where: /^src\/|^ui\// },
+  { pattern: /\bonce more\b/gi, better: "`again`", where: /^src\/|^ui\// },
+  { pattern: /\bfor good\b/gi, better: "`permanently`", where: /^src\/|^ui\// },
+  { pattern: /\bby and by\b/gi, better: "`gradually`" },
+  {
+    pattern: /\b(?:it )?must give\b|\bgives (?:nothing|\$\{)/g,
+    better: "`must be`, `evaluates to`, `has no value`",
+    where: /^src\//,
+  },
+  {
+    pattern:
+      /\bcarr(?:y|ies|ied|ying) (?:a |one |the )?(?:runs?|suspects?)\b|\bis carried\b|\b(?:run|suspect)s? .{0,20}carried\b/gi,
+    better: "`execute`",
+    where: /^src\/|^ui\/|^scripts\//,
+  },
+  {
+    pattern: /\ba text of more than\b|\bto a text\b|\bas a text\b/gi,
+    better: "`a string`, `text`",
+    where: /^src\//,
+  },
+  { pattern: /\bstands? back\b/gi, better: "`yields`, `has a lower priority`", where: /^src\/|^ui\// },
 ];
 
 /** Places where a word may stand: these are checked as the others once nobody works on them any more. */
