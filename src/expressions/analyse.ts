@@ -10,9 +10,9 @@ export type { VariableUse } from "./free-variables.ts";
 
 export type Analysis = { readonly ok: true; readonly uses: readonly VariableUse[] } | NotCompiled;
 
-/** One `{{ expr }}` of a template, or a string whose braces don't match (then `expression` is the whole string). */
+/** One `{{ expr }}` of a template, or a string with unbalanced braces (then `expression` is the whole string). */
 export interface TemplateExpression {
-  /** From the template's root to the string. */
+  /** The path from the template's root to the string. */
   readonly path: readonly (string | number)[];
   readonly expression: string;
   /** Where the expression begins in that string, in UTF-16 units. */

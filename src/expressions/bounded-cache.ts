@@ -1,6 +1,6 @@
-/** A map that forgets what was used longest ago. */
+/** A map that evicts its least recently used entry. */
 export interface BoundedCache<V> {
-  /** The value of `key`, made by `make` if it isn't held. */
+  /** The value of `key`; if it isn't cached, `make` creates it. */
   get(key: string, make: (key: string) => V): V;
 }
 

@@ -1,4 +1,4 @@
-/** The functions that JSONata 2.2.2 defines, without `$`. A variable of one of these names would hide the function. */
+/** The functions that JSONata 2.2.2 defines, without `$`. A variable with one of these names would hide the function. */
 export const BUILT_IN_FUNCTIONS: ReadonlySet<string> = new Set([
   ...["sum", "count", "max", "min", "average"],
   ...[

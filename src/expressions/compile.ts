@@ -5,10 +5,10 @@ import type { TreeNode, VariableUse } from "./free-variables.ts";
 import { compileRegex } from "./regex-engine.ts";
 import { skipLiteral } from "./skip-literal.ts";
 
-/** Longer ones are programs: write a node. */
+/** A longer expression is a program and belongs in a custom node. */
 const EXPRESSION_CHARACTERS_MAX = 20_000;
 
-/** jsonata copies what is left of `??` and `?:` while it parses, so each level of nesting doubles the tree. */
+/** While it parses, jsonata copies the left side of `??` and `?:`, so each level of nesting doubles the tree. */
 const DEFAULT_LEVELS_MAX = 6;
 
 export interface Compiled {
@@ -25,7 +25,7 @@ export interface NotCompiled {
   readonly position: number;
 }
 
-/** Parses only: nothing of the author's runs here, so this is safe on the main thread. */
+/** Parses only. No code of the author runs here, so this is safe on the main thread. */
 export function compileExpression(source: string, options?: jsonata.JsonataOptions): Compiled | NotCompiled {
   if (source.length > EXPRESSION_CHARACTERS_MAX) {
     return refused(`is longer than ${EXPRESSION_CHARACTERS_MAX} characters`, EXPRESSION_CHARACTERS_MAX);
@@ -57,11 +57,10 @@ function refused(message: string, position: number): NotCompiled {
 }
 
 /**
- * The offset of a `??` or `?:` whose left side holds too many levels of others. `a ?? b ?? c` groups to the
- * right, so only brackets nest.
+ * The offset of a `??` or `?:` whose left side nests too many others. `a ?? b ?? c` groups to the right, so only brackets nest.
  */
 function nestedDefaults(source: string): number | undefined {
-  // Per open bracket: the levels in the brackets closed inside it, and its own.
+  // For each open bracket: the levels of the brackets that were closed inside it, and its own.
   const open = [{ inside: 0, own: 0 }];
   for (let index = 0; index < source.length; index++) {
     const next = skipLiteral(source, 0, index);
@@ -86,8 +85,8 @@ function nestedDefaults(source: string): number | undefined {
 }
 
 /**
- * Every regular expression must be one that RE2 takes. Fixes those in the copy that `??` and `?:` make of their left
- * side: jsonata copies by JSON, which turns a RegExp into `{}`.
+ * Checks that RE2 supports every regular expression. Also restores those in the copy that `??` and `?:` make of their left side:
+ * jsonata copies by JSON, which turns a RegExp into `{}`.
  */
 function checkRegexes(tree: TreeNode): NotCompiled | undefined {
   const byPosition = new Map<unknown, RegExp>();
@@ -104,7 +103,10 @@ function checkRegexes(tree: TreeNode): NotCompiled | undefined {
     } catch {
       const end = typeof position === "number" ? position : 0;
       const start = Math.max(0, end - pattern.source.length - 2);
-      return refused("has a regular expression outside of RE2 (no look-around, no back-references)", start);
+      return refused(
+        "has a regular expression that RE2 doesn't support (no look-around, no back-references)",
+        start,
+      );
     }
   }
   return undefined;
@@ -114,7 +116,7 @@ function syntaxMessage(error: unknown): string {
   if (error instanceof RangeError) return "nests too deeply";
   if (error instanceof SyntaxError) return "has a regular expression that doesn't compile";
   if (typeof error === "object" && error !== null && "code" in error && "message" in error) {
-    // Only what the author wrote is in it: there is no data yet.
+    // The message contains only the author's text: no data is involved yet.
     return `doesn't compile: ${String(error.message).slice(0, 200)}`;
   }
   return "doesn't compile";

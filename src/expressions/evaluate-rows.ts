@@ -5,7 +5,7 @@ import type { PlainExpression } from "./plain-expression.ts";
 import { NEEDS_SANDBOX, type PlainValue } from "./plain-functions.ts";
 import type { Cell } from "./thread-messages.ts";
 
-/** Expressions for the rows of a batch; those that are plain, compiled. */
+/** Expressions for the rows of a batch. Plain ones are compiled. */
 interface Rows {
   readonly sources: readonly string[];
   readonly expressions: readonly (PlainExpression | null)[];
@@ -15,10 +15,10 @@ interface Rows {
 
 type RunInThread = (sources: readonly string[], rows: readonly Scope[]) => Promise<readonly Cell[]>;
 
-/** `outcomes[row][expression]`: what is plain is evaluated here, the rest in one hop to a thread, or two. */
+/** Returns `outcomes[row][expression]`. Plain expressions are evaluated here, all others in one or two round trips to a thread. */
 export async function evaluateRows(batch: Rows, run: RunInThread): Promise<readonly (readonly Outcome[])[]> {
   const { sources, rows } = batch;
-  // What is not parsed yet is nothing to look at here.
+  // An unparsed root can't be read here.
   const isText = rows.some(({ rootText }) => rootText !== undefined);
   const { outcomes, left } = isText ? leaveAll(batch) : evaluateHere(batch);
   for (const part of left) {
@@ -37,8 +37,8 @@ interface Left {
 }
 
 /**
- * What is evaluated here, with holes for the rest, and what a thread must evaluate: on all rows what is no plain expression, and
- * what is one on those rows alone where it turned out to be more.
+ * Returns the outcomes of this thread, with holes for the rest, and the work for the sandbox: expressions that are not plain on
+ * all rows, and plain ones on the rows where they need the sandbox.
  */
 function evaluateHere({ expressions, rows, bound }: Rows): {
   readonly outcomes: Outcome[][];

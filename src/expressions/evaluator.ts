@@ -15,31 +15,30 @@ import type { Cell } from "./thread-messages.ts";
 import type { Binding } from "./thread-task.ts";
 
 export interface EvaluatorOptions {
-  /** For what is quick; those for what is slow come and go. */
+  /** Threads for quick evaluations. Threads for slow ones are started and ended as needed. */
   readonly threads?: number | undefined;
-  /** For one evaluation on one row. */
+  /** Limit for one evaluation on one row. */
   readonly timeoutMs?: number | undefined;
-  /** For a thread's heap. */
+  /** Limit for a thread's heap. */
   readonly memoryMiB?: number | undefined;
-  /** Told which expression made a thread die. The text is the author's, without data. */
+  /** Called with the expression that killed a thread. The text is the author's and contains no data. */
   readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
 }
 
-/** Expressions with their variables; they are forgotten, in every thread, at `release`. */
+/** Expressions with their variables, which `release` removes from every thread. */
 export type Bound = BoundExpressions & { release(): void };
 
 export interface Evaluator {
   bind(variables: { readonly [name: string]: Json }): Bound;
-  /** Ends the threads; what is going on is rejected. */
+  /** Ends the threads. Evaluations in progress are rejected. */
   close(): Promise<void>;
 }
 
 const TEMPLATES_MAX = 1_000;
 
 /**
- * Evaluates JSONata in worker threads that are ended when an expression takes too long or too much memory (docs/decisions/0016).
- * No thread runs until the first expression, and none keeps the process alive
- * while nothing is evaluated.
+ * Evaluates JSONata in worker threads that are ended when an expression takes too much time or memory (docs/decisions/0016). The
+ * first thread starts with the first expression, and idle threads don't keep the process alive.
  */
 export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
   const lanes = new ThreadLanes({
@@ -115,7 +114,7 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
 
 function rootTextOf(rows: readonly Scope[]): string | null {
   const text = rows.find(({ rootText }) => rootText !== undefined)?.rootText ?? null;
-  assert(text === null || rows.length === 1, "a root as text is that of the only row");
+  assert(text === null || rows.length === 1, "a root given as text belongs to a single row");
   return text;
 }
 
@@ -153,7 +152,10 @@ function expressionsOf(parts: readonly TemplatePart[]): string[] {
   return parts.flatMap((part) => (typeof part === "string" ? [] : [part.expression]));
 }
 
-/** docs/blueprints.md#expressions: one expression keeps its type; what gives nothing is left out; keys aren't templates. */
+/**
+ * docs/blueprints.md#expressions: a string that is one expression keeps the type of its value; an expression without a value is
+ * left out; keys aren't templates.
+ */
 function fill(
   template: Json,
   parsed: Parsed,

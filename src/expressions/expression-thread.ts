@@ -9,16 +9,16 @@ import { NOT_TRIED, Progress } from "./thread-messages.ts";
 import type { Cell, FromThread, LongList, TaskMessage, ThreadData, ToThread } from "./thread-messages.ts";
 
 /**
- * Runs in a worker thread: expressions of several runs, one at a time, each in sight of its own binding's variables
- * only. JSONata's evaluation is a chain of microtasks, so nothing comes between the steps of one evaluation; between
- * evaluations a long batch lets others in.
+ * Runs in a worker thread. It evaluates expressions of several runs, one at a time; each sees only the variables of its own
+ * binding. JSONata's evaluation is a chain of microtasks, so nothing can interrupt the steps of one evaluation; between
+ * evaluations a long batch yields to others.
  */
 
 const SLICE_MS = 20;
-/** Of what the main thread parses in one go. */
+/** The most that the main thread parses at once. */
 const PART_CHARACTERS = 65_536;
 const PAYLOAD_CHARACTERS_MAX = 64_000_000;
-/** JSONata evaluates the items of `[…]` and the groups of `{…}` side by side and counts them all as depth. */
+/** JSONata evaluates the items of `[…]` and the groups of `{…}` concurrently and counts all of them as depth. */
 const DEPTH_MAX = 50_000;
 const ITEMS_MAX = 1_000_000;
 
@@ -27,7 +27,7 @@ const data = workerData as ThreadData;
 const progress = new Int32Array(data.progress);
 const bindings = new Map<number, { readonly payload: string; shared?: Shared }>();
 
-/** Parsed JSON that several evaluations read. */
+/** Parsed JSON that several evaluations share. */
 interface Shared {
   readonly value: unknown;
   readonly emptyLists: readonly unknown[][];
@@ -38,7 +38,7 @@ interface Row {
   readonly variables?: unknown;
 }
 
-if (data.standsBack) lowerPriority(ownThreadId());
+if (data.isLowPriority) lowerPriority(ownThreadId());
 hardenThread({ charactersMax: limits.responseBytesMax, itemsMax: ITEMS_MAX });
 const evaluate = await guardedJsonata({
   timeoutMs: data.timeoutMs,
@@ -47,7 +47,7 @@ const evaluate = await guardedJsonata({
   charactersMax: limits.responseBytesMax,
 });
 
-/** Fails the evaluation that is going on. */
+/** Fails the current evaluation. */
 let abandon: (() => void) | undefined;
 
 port.on("message", (message: ToThread) => {
@@ -58,8 +58,8 @@ port.on("message", (message: ToThread) => {
 });
 
 /**
- * Lets microtasks end and other tasks in. An evaluation that isn't over by now never will be (`await` waits for an object
- * that has a function called `then`), so it fails.
+ * Yields to other tasks after all microtasks are done. An evaluation that hasn't ended by then never will (`await` waits for an
+ * object that has a function called `then`), so it fails.
  */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
@@ -90,7 +90,7 @@ async function runTask(task: TaskMessage): Promise<void> {
       if (!isOver) {
         mark(task.id, index * task.sources.length + column);
         cell = await evaluateCell(source, row, [bound, own]);
-        // `[a, b]` fails with the first of its items while the others go on: let them end before the next one.
+        // `[a, b]` fails with the first of its items while the others continue: let them end before the next evaluation.
         if (!cell.ok) await slices.next();
         mark(0, -1);
         isOver = !cell.ok && cell.timedOut;
@@ -111,7 +111,7 @@ async function runTask(task: TaskMessage): Promise<void> {
   port.postMessage({ id: task.id, cells: `[${cells}]`, lists } satisfies FromThread);
 }
 
-/** Null: its root is not JSON. */
+/** Returns null if the root is not JSON. */
 function readRows({ rows, rootText }: TaskMessage): readonly Row[] | null {
   const read = JSON.parse(rows) as readonly Row[];
   if (rootText === null) return read;
@@ -123,7 +123,7 @@ function readRows({ rows, rootText }: TaskMessage): readonly Row[] | null {
   }
 }
 
-/** JSON lists of the items of a list that is long; null: it is short, or none. */
+/** The items of a long list, as several JSON lists. Null if the value is short, or not a list. */
 function partsOf(cell: Cell | Evaluated): readonly string[] | null {
   if (!("ok" in cell) || !cell.ok || (cell.text?.length ?? 0) <= PART_CHARACTERS) return null;
   const value: unknown = JSON.parse(cell.text ?? "");
@@ -144,7 +144,7 @@ function partsOf(cell: Cell | Evaluated): readonly string[] | null {
   return parts;
 }
 
-/** The turns that a task has on the thread, and the CPU time that it had in those that are over. */
+/** Time slices of a task on the thread, with the CPU time of those that have ended. */
 function openSlices(): { usedMs(): number; isOver(): boolean; next(): Promise<void> } {
   let endsAt = performance.now() + SLICE_MS;
   let began = process.threadCpuUsage();
@@ -169,7 +169,7 @@ async function evaluateCell(source: string, row: Row, shared: readonly Shared[])
     for (const { emptyLists } of shared) for (const list of emptyLists) list.length = 0;
   };
   return new Promise((resolve) => {
-    const stop = (): void => settle({ ok: false, reason: "never comes to an end", timedOut: false });
+    const stop = (): void => settle({ ok: false, reason: "never ends", timedOut: false });
     const stopping = setImmediate(stop);
     const settle = (result: Evaluated): void => {
       clearImmediate(stopping);
@@ -181,7 +181,7 @@ async function evaluateCell(source: string, row: Row, shared: readonly Shared[])
   });
 }
 
-/** Records where the thread is, for the code that has to end it. */
+/** Records the thread's progress for the code that may have to end it. */
 function mark(task: number, cell: number): void {
   Atomics.store(progress, Progress.cell, cell);
   Atomics.store(progress, Progress.task, task);
@@ -193,7 +193,7 @@ function cellText(cell: Cell | Evaluated, charactersLeft: number): string {
   if (!cell.ok) return JSON.stringify({ e: cell.reason, ...(cell.timedOut && { x: true }) } satisfies Cell);
   if (cell.text === undefined) return "{}";
   if (cell.text.length > charactersLeft)
-    return JSON.stringify({ e: "the results of this batch are too large together" });
+    return JSON.stringify({ e: "the results of this batch are too large in total" });
   return `{"v":${cell.text}}`;
 }
 
@@ -204,12 +204,12 @@ function boundVariables(id: number): Shared {
 }
 
 /**
- * jsonata writes into data in two places: it notes `token` and `position` on an object that is called like a function, and
- * pushes an item into an empty list that is grouped (`list{…}`). The first is stopped, the second undone.
+ * jsonata modifies data in two cases: it sets `token` and `position` on an object that is called like a function, and pushes an
+ * item into an empty list that is grouped (`list{…}`). The first is prevented, the second undone.
  */
 function protect(value: unknown): Shared {
   const emptyLists: unknown[][] = [];
-  // Not by recursion: data may nest deeper than the stack.
+  // Not recursive: data may nest deeper than the stack allows.
   const left: unknown[] = [value];
   while (left.length > 0) {
     const item = left.pop();

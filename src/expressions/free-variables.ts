@@ -1,21 +1,21 @@
 import { BUILT_IN_FUNCTIONS } from "./built-in-functions.ts";
 
-/** A variable that an expression reads and doesn't bind itself. */
+/** A variable that an expression reads but doesn't bind. */
 export interface VariableUse {
   /** Without `$`. */
   readonly name: string;
-  /** The static field steps after it: `$inputs.period.from` has `["period", "from"]`. */
+  /** The static field names that follow it: `$inputs.period.from` has `["period", "from"]`. */
   readonly path: readonly string[];
   /** Offset of the `$` in the expression, in UTF-16 units. */
   readonly position: number;
 }
 
-/** A node of jsonata's compiled tree. Its shapes are many and undocumented, so only what is read here is named. */
+/** A node of jsonata's compiled tree. Its many shapes are undocumented, so only the keys that are read here are declared. */
 export interface TreeNode {
   readonly [key: string]: unknown;
 }
 
-/** A frame of the interpreter: what is bound in it so far, and what will be before a function in it is called. */
+/** A frame of the interpreter: the names bound so far, and those that will be bound before a function in it is called. */
 interface Frame {
   readonly bound: Set<string>;
   readonly later: ReadonlySet<string>;
@@ -27,7 +27,7 @@ export function isTreeNode(value: unknown): value is TreeNode {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof RegExp);
 }
 
-/** Keys whose values aren't children, or are visited apart because their order decides what is bound. */
+/** Keys whose values aren't children, or are visited separately because their order determines what is bound. */
 const NOT_CHILDREN = new Set([
   "slot",
   "ancestor",
@@ -38,14 +38,14 @@ const NOT_CHILDREN = new Set([
   "group",
 ]);
 
-/** The children of a node, without those that `NOT_CHILDREN` names. */
+/** The children of a node, except those in `NOT_CHILDREN`. */
 function children(node: TreeNode): unknown[] {
   return Object.keys(node)
     .filter((key) => !NOT_CHILDREN.has(key))
     .map((key) => node[key]);
 }
 
-/** Calls `visit` for everything that stands right below a node: nodes, lists of them, and plain values. */
+/** Calls `visit` for each direct child of a node: nodes, lists of nodes, and plain values. */
 export function everyChild(node: TreeNode, visit: (child: unknown) => void): void {
   for (const child of [...children(node), node["stages"], node["predicate"], node["group"]]) visit(child);
 }
@@ -99,13 +99,13 @@ function use(node: TreeNode, path: readonly string[], frame: Frame, uses: Uses):
   if (name === "" || name === "$" || isBound(name, frame)) return;
   // `$eval` counts as a variable that doesn't exist: see `compileExpression`.
   if (BUILT_IN_FUNCTIONS.has(name) && name !== "eval") return;
-  // jsonata gives the offset after the token.
+  // jsonata returns the offset after the token.
   const position = typeof node["position"] === "number" ? Math.max(0, node["position"] - name.length - 1) : 0;
   uses.set(JSON.stringify([position, name, path]), { name, path, position });
 }
 
 function visitLambda(node: TreeNode, frame: Frame, uses: Uses): void {
-  // A thunk is jsonata's own wrapping of a tail call, evaluated where it stands.
+  // A thunk is how jsonata wraps a tail call. It is evaluated in place.
   if (node["thunk"] === true) return visit(node["body"], frame, uses);
   const inner = newFrame(node["body"], frame, true);
   const parameters: unknown = node["arguments"];
@@ -128,7 +128,7 @@ function visitPath(node: TreeNode, frame: Frame, uses: Uses): void {
   visitTail(node, frame, uses);
 }
 
-/** What follows a step binds and reads in this order: `@$focus`, `#$index`, filters, grouping. */
+/** The modifiers of a step bind and read in this order: `@$focus`, `#$index`, filters, grouping. */
 function visitTail(node: TreeNode, frame: Frame, uses: Uses): void {
   for (const key of ["focus", "index"]) if (typeof node[key] === "string") frame.bound.add(node[key]);
   for (const key of ["predicate", "stages"]) {
@@ -162,7 +162,7 @@ function collectBindings(value: unknown, into: Set<string>): void {
 function isBound(name: string, from: Frame): boolean {
   let called = false;
   for (let frame: Frame | undefined = from; frame !== undefined; frame = frame.outer) {
-    // A function's body runs when it is called, so it sees what is bound after it: recursion needs that.
+    // A function's body runs when it is called, so it sees names that are bound after it. Recursion needs that.
     if (frame.bound.has(name) || (called && frame.later.has(name))) return true;
     if (frame.isFunction) called = true;
   }
@@ -177,7 +177,7 @@ function staticFields(steps: readonly unknown[]): readonly string[] {
       if (step["type"] !== "name") break;
       path.push(text(step["value"]));
     }
-    // What comes after a filter, a binding or a grouping is not a field of this value any more.
+    // A step after a filter, a binding or a grouping is no longer a field of this value.
     if (["stages", "predicate", "focus", "index", "group"].some((key) => step[key] !== undefined)) break;
   }
   return path;

@@ -9,7 +9,7 @@ import { refuse } from "./refusal.ts";
 import { RegexEngine } from "./regex-engine.ts";
 import { timeLimit } from "./time-limit.ts";
 
-/** How one expression is evaluated inside the thread. Everything here assumes `hardenThread`. */
+/** Evaluates an expression inside the thread. Requires that `hardenThread` has been called. */
 
 export interface EvaluationLimits {
   readonly timeoutMs: number;
@@ -22,7 +22,7 @@ export type Evaluated =
   | { readonly ok: true; readonly text: string | undefined }
   | { readonly ok: false; readonly reason: string; readonly timedOut: boolean };
 
-/** Evaluates `source` on `root`; the result as JSON text. Never rejects. `restore` undoes what jsonata did to empty lists. */
+/** Evaluates `source` on `root` and returns the result as JSON text. Never rejects. `restore` undoes jsonata's changes to empty lists. */
 export type Evaluate = (
   source: string,
   root: unknown,
@@ -38,14 +38,14 @@ interface Prepared {
 
 const COMPILED_MAX = 1_000;
 
-/** Can't be written as a variable, so an expression can neither call nor replace it. */
+/** Not a valid variable name, so an expression can neither call nor replace it. */
 const ONLY_COPIES = "(only copies)";
 
 export async function guardedJsonata(limits: EvaluationLimits): Promise<Evaluate> {
   const fence = await fenceBuiltIns(limits.charactersMax);
   const time = timeLimit(limits.timeoutMs);
   const options = Object.freeze({
-    /** jsonata reads it at every step, and compares it with the clock. */
+    /** jsonata reads it at every step and compares it with the clock. */
     get timeout(): number {
       return time.allowedMs();
     },
@@ -65,7 +65,7 @@ export async function guardedJsonata(limits: EvaluationLimits): Promise<Evaluate
       if (node["group"] !== undefined) groups = true;
     });
     compiled.expression.assign(ONLY_COPIES, fence);
-    // `compileExpression` has refused it by name; this is for names it might miss.
+    // `compileExpression` rejects it by name. This covers names that it might miss.
     compiled.expression.assign("eval", undefined);
     return { expression: compiled.expression, literals, groups };
   };
@@ -95,8 +95,8 @@ export async function guardedJsonata(limits: EvaluationLimits): Promise<Evaluate
 }
 
 /**
- * The transform operator writes into whatever its pattern gives, which may be a variable that other expressions share,
- * or a function of the interpreter's own. So its pattern goes through a check that lets only copies pass.
+ * The transform operator modifies whatever its pattern returns, which may be a variable that other expressions share, or one of
+ * the interpreter's own functions. So its pattern is wrapped in a check that accepts only copies.
  */
 function fenceTransform(node: TreeNode): void {
   const call = {
@@ -109,14 +109,14 @@ function fenceTransform(node: TreeNode): void {
   Object.assign(node, { pattern: call });
 }
 
-/** jsonata's own record of a built-in function; the parameters' names matter, it reads them from the source text. */
+/** How jsonata registers a built-in function. The parameters' names matter: jsonata reads them from the source text. */
 interface BuiltIn {
   implementation: (...values: never[]) => unknown;
 }
 
 /**
- * Changes three built-in functions in place and makes the check of `fenceTransform`:
- * `$clone` remembers what it made, `$replace` (the one that adds up text by `+`) checks the length, `$base64encode` refuses what it can't encode.
+ * Changes three built-in functions in place and creates the check for `fenceTransform`: `$clone` records its copies, `$replace`
+ * (the one that concatenates with `+`) checks the length, and `$base64encode` rejects characters that it can't encode.
  */
 async function fenceBuiltIns(charactersMax: number): Promise<object> {
   const copies = new WeakSet<object>();
@@ -138,16 +138,16 @@ async function fenceBuiltIns(charactersMax: number): Promise<object> {
   ) {
     const text = await originalReplace.call(this, str, pattern, replacement, limit);
     if (typeof text === "string" && text.length > charactersMax) {
-      refuse(`makes a text of more than ${charactersMax} characters`);
+      refuse(`produces a string of more than ${charactersMax} characters`);
     }
     return text;
   };
   const encode = await builtIn("base64encode");
   const originalEncode = encode.implementation as (this: unknown, str: unknown) => unknown;
   encode.implementation = function (this: unknown, str: unknown): unknown {
-    // jsonata would cut their bytes off: another text, and in a login another password.
+    // jsonata would truncate each to one byte. The result would be a different string, or in a login a different password.
     if (typeof str === "string" && /[^\u0000-\u00ff]/.test(str))
-      refuse("base64encode takes characters up to U+00FF alone; there is a character beyond it");
+      refuse("base64encode accepts only characters up to U+00FF");
     return originalEncode.call(this, str);
   };
   const onlyCopies = (matches: unknown): unknown => {

@@ -3,23 +3,23 @@ import { measure } from "./json-text.ts";
 import { refuse } from "./refusal.ts";
 
 /**
- * Prepares the expression thread before anything of an author's runs in it (docs/decisions/0016). After it
- * - no expression can change what a later one meets: intrinsics are frozen, and there is no `__proto__` accessor, so
- *   that `__proto__` in data is a key like any other;
- * - no single step makes a text or list so large that V8 ends the whole process: its memory limit for a thread
- *   stops a thread that fills up by and by, and fails the process on one allocation far over the limit.
+ * Prepares the expression thread before an author's code runs in it (docs/decisions/0016). Afterwards:
+ * - no expression can affect a later one: intrinsics are frozen, and there is no `__proto__` accessor, so `__proto__` in data
+ *   is an ordinary key;
+ * - no single step creates a string or list so large that V8 ends the whole process. V8's memory limit stops a thread that
+ *   grows gradually, but a single allocation far above the limit fails the process.
  */
 export function hardenThread(limits: { readonly charactersMax: number; readonly itemsMax: number }): void {
   limitSizes(limits.charactersMax, limits.itemsMax);
-  // jsonata takes a stack trace for each of its errors and nobody reads it.
+  // jsonata captures a stack trace for each of its errors, which is never used.
   Error.stackTraceLimit = 0;
   Reflect.deleteProperty(Object.prototype, "__proto__");
   freezeIntrinsics();
 }
 
-/** The few built-in methods by which jsonata multiplies sizes: `&`, `$join`, `$pad`, `$split`, `$string`. */
+/** Limits the built-in methods by which jsonata can multiply sizes: `&`, `$join`, `$pad`, `$split`, `$string`. */
 function limitSizes(charactersMax: number, itemsMax: number): void {
-  const tooLong = `makes a text of more than ${charactersMax} characters`;
+  const tooLong = `produces a string of more than ${charactersMax} characters`;
   wrapMethod(String.prototype, "concat", (text: string, others: string[], concat) => {
     let length = text.length;
     for (const other of others) length += other.length;
@@ -31,7 +31,7 @@ function limitSizes(charactersMax: number, itemsMax: number): void {
     "split",
     (_text: string, [separator, limit = Infinity]: [string, number?], split) => {
       const parts = split([separator, Math.min(limit, itemsMax + 1)]) as string[];
-      if (parts.length > itemsMax) refuse(`makes a list of more than ${itemsMax} items`);
+      if (parts.length > itemsMax) refuse(`produces a list of more than ${itemsMax} items`);
       return parts;
     },
   );
@@ -48,7 +48,7 @@ function limitSizes(charactersMax: number, itemsMax: number): void {
   });
 }
 
-/** Replaces a method by one that gets `this`, the arguments and the original, and may refuse. */
+/** Replaces a method with one that receives `this`, the arguments and the original, and may throw. */
 function wrapMethod<This, Given extends unknown[]>(
   owner: object,
   name: string,

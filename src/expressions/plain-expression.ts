@@ -12,25 +12,25 @@ import {
 } from "./plain-functions.ts";
 
 /**
- * Most expressions are a path, a comparison or a call of a small function. Those are evaluated here, without a thread: each of
- * their steps takes a bounded time and gives a bounded value, so they can neither hang nor grow. What they give is what JSONata
- * gives (test/expressions/plain-expression.test.ts compares the two); wherever that isn't certain (a list in the way, a wrong
- * type, an error) it is `NEEDS_SANDBOX`, and a thread evaluates the expression on that record and decides.
+ * Most expressions are a path, a comparison or a call of a small function. These are evaluated here, without a thread: each step
+ * takes bounded time and produces a bounded value, so they can't hang or grow. The result is the same as JSONata's
+ * (test/expressions/plain-expression.test.ts compares the two). Wherever that isn't certain (a list in a path, a wrong type, an
+ * error), the result is `NEEDS_SANDBOX`, and a thread evaluates the expression on that record.
  */
 export interface PlainScope {
   readonly root: Json | undefined;
-  /** The scope's own variables, which hide those of the binding. */
+  /** The scope's own variables, which shadow those of the binding. */
   readonly own: { readonly [name: string]: Json } | undefined;
   readonly bound: { readonly [name: string]: Json };
 }
 
 export type PlainExpression = (scope: PlainScope) => PlainValue;
 
-/** Of a tree: deeper ones are programs. */
+/** A deeper tree is a program and goes to a thread. */
 const LEVELS_MAX = 40;
 const NODES_MAX = 200;
 
-/** Null: it is more than this, or doesn't compile. */
+/** Returns null if the expression is more complex than this, or doesn't compile. */
 export function compilePlain(source: string): PlainExpression | null {
   const compiled = compileExpression(source);
   if (!compiled.ok) return null;
@@ -42,7 +42,7 @@ interface Building {
   nodes: number;
 }
 
-/** Keys of a node that change what it gives; a node with another one isn't built. */
+/** Keys of a node that don't change its value. A node with any other key isn't compiled. */
 const HARMLESS = new Set(["type", "value", "position", "name"]);
 
 function build(node: unknown, state: Building, level: number): PlainExpression | null {
@@ -85,7 +85,7 @@ function literal(value: unknown): PlainExpression | null {
   return typeof value === "number" && Number.isFinite(value) ? () => value : null;
 }
 
-/** What isn't bound may be a built-in function; `$` and `$$` are the root. */
+/** An unbound name may be a built-in function. `$` and `$$` are the root. */
 function variable(name: unknown): PlainExpression | null {
   if (typeof name !== "string" || name === "" || name === "$") return null;
   return ({ own, bound }) => {
@@ -122,7 +122,7 @@ function nameOf(step: unknown): string | null {
   return Object.keys(step).every((key) => HARMLESS.has(key)) ? step["value"] : null;
 }
 
-/** An object with one of these marks is a function to jsonata; what objects inherit here a thread knows better. */
+/** To jsonata, an object with one of these markers is a function. Inherited properties are left to a thread, too. */
 function field(value: JsonObject, name: string): PlainValue {
   if ("_jsonata_function" in value || "_jsonata_lambda" in value) return NEEDS_SANDBOX;
   if (Object.hasOwn(value, name)) return value[name];
@@ -174,7 +174,7 @@ function call(node: TreeNode, inner: Inner): PlainExpression | null {
     if (value === NEEDS_SANDBOX) return NEEDS_SANDBOX;
     if (second === undefined) return value === undefined ? undefined : apply(value);
     const other = second(scope);
-    // A wrong type beside nothing is an error all the same.
+    // A wrong type is an error even if the other operand has no value.
     return value === undefined || other === undefined ? NEEDS_SANDBOX : apply(value, other);
   };
 }
@@ -239,7 +239,7 @@ const arithmetic =
   (left, right) =>
     typeof left === "number" && typeof right === "number" ? finite(apply(left, right)) : NEEDS_SANDBOX;
 
-/** Texts or numbers, both of a kind. */
+/** Two strings or two numbers. */
 const comparison =
   (apply: (left: number | string, right: number | string) => boolean): Operator =>
   (left, right) => {

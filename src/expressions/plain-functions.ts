@@ -1,15 +1,15 @@
 import type { Json } from "#domain/json.ts";
 
-/** What can't be told here: a thread must evaluate it. */
-export const NEEDS_SANDBOX = Symbol("elsewhere");
+/** The value can't be determined here: a thread must evaluate the expression. */
+export const NEEDS_SANDBOX = Symbol("needs sandbox");
 
-/** A value, nothing (undefined), or `NEEDS_SANDBOX`. */
+/** A value, undefined for no value, or `NEEDS_SANDBOX`. */
 export type PlainValue = Json | undefined | typeof NEEDS_SANDBOX;
 
-/** A longer text is a thread's business: it has limits, and can be ended. */
+/** Longer strings are left to a thread, which has limits and can be ended. */
 export const TEXT_CHARACTERS_MAX = 100_000;
 
-/** JSONata 2.2.2's `$boolean`, for what isn't a list or an object. */
+/** JSONata 2.2.2's `$boolean`, for values other than lists and objects. */
 export function truth(value: PlainValue): boolean | typeof NEEDS_SANDBOX {
   switch (typeof value) {
     case "undefined":
@@ -89,8 +89,8 @@ const ofTexts =
 const cut = (text: string, start: number, end?: number): string => text.slice(start, end);
 
 /**
- * Built-in functions of JSONata 2.2.2 whose time and result are bounded by their arguments, by how many of these they take.
- * None is called without its first argument: what it then gives is nothing.
+ * Built-in functions of JSONata 2.2.2 whose time and result are bounded by their arguments, each with its number of arguments.
+ * None is called without its first argument: the result is then no value.
  */
 export const PLAIN_FUNCTIONS: ReadonlyMap<string, PlainFunction> = new Map<string, PlainFunction>([
   ["number/1", number],

@@ -1,13 +1,13 @@
 import { RE2JS } from "re2js";
 
 /**
- * JSONata's regular expressions on RE2: linear in the text, so `/^(a+)+$/` can't hang a thread (docs/decisions/0016).
- * It has no look-ahead and no back-references; `compileRegex` says so.
+ * JSONata's regular expressions on RE2: linear in the text, so `/^(a+)+$/` can't hang a thread (docs/decisions/0016). RE2 has no
+ * look-ahead and no back-references; `compileRegex` rejects them.
  */
 
 const compiled = new WeakMap<RegExp, RE2JS>();
 
-/** Throws re2js's exception for what RE2 can't do. */
+/** Throws re2js's exception for a pattern that RE2 doesn't support. */
 export function compileRegex(pattern: RegExp): RE2JS {
   const held = compiled.get(pattern);
   if (held !== undefined) return held;
@@ -21,8 +21,8 @@ interface Match extends Array<string | undefined> {
 }
 
 /**
- * What jsonata's option `RegexEngine` wants: `new Engine(regexp)`, then `lastIndex` and `exec` as a global RegExp has
- * them. A class because jsonata calls it with `new`.
+ * The interface of jsonata's option `RegexEngine`: `new Engine(regexp)`, then `lastIndex` and `exec` as on a global RegExp. A
+ * class because jsonata calls it with `new`.
  */
 export class RegexEngine {
   lastIndex = 0;

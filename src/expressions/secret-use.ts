@@ -6,19 +6,19 @@ import { analyseTemplate } from "./analyse.ts";
 import { compileExpression } from "./compile.ts";
 import { everyChild, everyNode, isTreeNode, type TreeNode } from "./free-variables.ts";
 
-/** An expression of a login whose outcome would tell something of a secret field. */
+/** An expression of a login whose outcome would reveal something about a secret field. */
 export interface SecretUse {
   readonly path: ConfigPath;
   readonly form: "expression" | "template";
-  /** The field that it names; null where it reaches the credential in another way than by `$credential.<field>`. */
+  /** The field that it names; null if it accesses the credential by any means other than `$credential.<field>`. */
   readonly field: string | null;
 }
 
 export type IsSecret = (field: string) => boolean;
 
 /**
- * Functions that a template may apply to a secret: they give a text for every text, and none of them asks whether it holds
- * another one. `$replace`, `$split` and `$substringBefore` would.
+ * Functions that a template may apply to a secret: they return a string for every string, and none of them tests whether it
+ * contains another one, as `$replace`, `$split` and `$substringBefore` do.
  */
 const TEXT_FUNCTIONS: ReadonlySet<unknown> = new Set([
   ...["string", "trim", "uppercase", "lowercase", "substring", "pad", "join"],
@@ -26,10 +26,10 @@ const TEXT_FUNCTIONS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Where expressions of a login could tell a secret by a yes or a no, in a trace or an error (docs/decisions/0014). It is an
- * allow-list. A bare expression reads fields that are not secret, and of secret ones `$exists($credential.<field>)`. A template
- * also puts secret fields into texts, lists and objects; what it chooses by is held to the rule of bare expressions. Expressions
- * that do not compile are left to those who report that.
+ * Finds expressions of a login that could reveal a secret bit by bit, through a trace or an error (docs/decisions/0014). It is an
+ * allow-list. A bare expression may read fields that are not secret, and test secret ones with `$exists($credential.<field>)`. A
+ * template may also insert secret fields into strings, lists and objects; its conditions follow the rule for bare expressions.
+ * Expressions that don't compile are reported elsewhere.
  */
 export function findSecretUses(
   schema: TSchema,
@@ -46,11 +46,11 @@ export function findSecretUses(
   });
 }
 
-/** What `findSecretUses` takes of a strategy document's fields, or of those that were read from one. */
+/** The `isSecret` argument of `findSecretUses`, from the fields of a strategy document or of a parsed strategy. */
 export function secretFields(
   fields: readonly { readonly key: string; readonly secret: boolean }[],
 ): IsSecret {
-  // A field that is not known is one: nothing says that it is not.
+  // An unknown field counts as secret.
   const open = new Set(fields.filter(({ secret }) => !secret).map(({ key }) => key));
   return (field) => !open.has(field);
 }
@@ -64,7 +64,7 @@ function useIn(
   const compiled = compileExpression(source);
   if (!compiled.ok) return [];
   const { tree } = compiled;
-  // An expression that gives a built-in function's name to something else is not read any further.
+  // An expression that rebinds the name of a built-in function is not analysed any further.
   const own = isRedefined(tree) ? NOTHING_BUILT_IN : { exists: true, texts: TEXT_FUNCTIONS };
   const found = form === "template" ? insertedUse(tree, own, isSecret) : decidingUse(tree, own, isSecret);
   return found === null ? [] : [{ path, form, field: found.field }];
@@ -80,7 +80,7 @@ interface Found {
   readonly field: string | null;
 }
 
-/** The first use of the credential that a condition may not make. */
+/** The first use of the credential that is not allowed in a condition. */
 function decidingUse(value: unknown, own: BuiltIn, isSecret: IsSecret): Found | null {
   let found: Found | null = null;
   const visit = (part: unknown): void => {
@@ -97,7 +97,7 @@ function decidingUse(value: unknown, own: BuiltIn, isSecret: IsSecret): Found | 
   return found;
 }
 
-/** The first use of the credential that is more than putting a field into a text. */
+/** The first use of the credential that does more than insert a field into a string. */
 function insertedUse(node: unknown, own: BuiltIn, isSecret: IsSecret): Found | null {
   const deciding = decidingUse(node, own, isSecret);
   if (deciding === null || !isTreeNode(node)) return deciding;
@@ -131,10 +131,10 @@ function insertedUse(node: unknown, own: BuiltIn, isSecret: IsSecret): Found | n
 const isLiteral = (node: unknown): boolean =>
   isTreeNode(node) && (node["type"] === "string" || node["type"] === "number");
 
-/** What filters, groups or binds the value of a node. */
+/** Keys that filter, group or bind the value of a node. */
 const CHOOSING = ["predicate", "stages", "group", "focus", "index"] as const;
 
-/** `$credential.<field>`, and what stands below the field, with nothing that filters, groups or binds. */
+/** `$credential.<field>` and paths below the field, without filters, grouping or bindings. */
 function plainField(node: TreeNode): { readonly field: string; readonly depth: number } | null {
   if (node["type"] !== "path" || CHOOSING.some((key) => node[key] !== undefined)) return null;
   const [root, ...names] = list(node["steps"]);
@@ -146,7 +146,7 @@ function plainField(node: TreeNode): { readonly field: string; readonly depth: n
   return field === undefined || keys.length < names.length ? null : { field, depth: keys.length };
 }
 
-/** `$exists($credential.<field>)`: of the field itself, since what is inside of one is the end user's. */
+/** `$exists($credential.<field>)`, only for the field itself: the end user determines what it contains. */
 function isExistence(node: TreeNode, own: BuiltIn): boolean {
   const { procedure, arguments: given } = node;
   if (node["type"] !== "function" || CHOOSING.some((key) => node[key] !== undefined)) return false;
@@ -184,20 +184,20 @@ function first(find: (part: unknown) => Found | null, parts: readonly unknown[])
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** In words, with the remedy, for the place where it stands. */
+/** Explains the finding and its remedy. */
 export function explainSecretUse({ form, field }: SecretUse): string {
   const allowed =
     form === "expression"
-      ? "a condition compares fields that are not secret, and asks of secret ones only `$exists($credential.<field>)`"
-      : "a template inserts secret fields as they are, or by functions of texts, and chooses by fields that are not secret";
+      ? "a condition may compare only fields that are not secret, and test a secret one only with `$exists($credential.<field>)`"
+      : "a template may insert secret fields unchanged or through string functions, but its conditions may use only fields that are not secret";
   const what =
     field === null
       ? "`$credential` may only be read as `$credential.<field>`"
-      : `the outcome would tell of the secret field \`${field}\``;
+      : `the outcome would reveal something about the secret field \`${field}\``;
   return `${what}; ${allowed}`;
 }
 
-/** A strategy's login as it was read from its document. */
+/** The same, for a parsed strategy's login. */
 export function findSecretUsesOf(
   schema: TSchema,
   strategy: {

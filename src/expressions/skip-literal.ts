@@ -1,11 +1,11 @@
 /**
- * Reads JSONata just far enough to jump over what may hold any character: strings, quoted names,
- * comments and regular expressions. Follows the tokenizer of jsonata 2.2.
+ * Reads just enough JSONata to skip the parts that may contain any character: strings, quoted names, comments and regular
+ * expressions. Follows the tokenizer of jsonata 2.2.
  */
 
 /**
- * If a literal begins at `at`, the offset after it, else `at`; `text.length + 1` if the literal never ends.
- * `before` is the text from where the expression begins: whether `/` divides depends on what stands before it.
+ * Returns the offset after the literal that begins at `at`; `at` if none begins there; `text.length + 1` if the literal never
+ * ends. `start` is where the expression begins: whether `/` divides depends on the text before it.
  */
 export function skipLiteral(text: string, start: number, at: number): number {
   switch (text[at]) {

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
-import { NoJson } from "#domain/expression.ts";
+import { NotJson } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { assert, must } from "#lib/assert.ts";
 import { startThread } from "#lib/start-thread.ts";
@@ -11,15 +11,18 @@ import type { Cell, FromThread, ThreadData, ToThread } from "./thread-messages.t
 import { dropTask, failTask } from "./thread-task.ts";
 import type { Binding, Task } from "./thread-task.ts";
 
-/** What made a thread die: too long, too much memory, or a failure of its own. */
+/** Why a thread was killed or died: too much time, too much memory, or a crash. */
 export type KillReason = "time" | "memory" | "crash";
 
 export interface ThreadLimits {
   readonly timeoutMs: number;
   readonly memoryMiB: number;
-  /** Told the expression that made the thread die, for a log. */
+  /** Called with the expression that killed the thread, for a log. */
   readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
-  /** Null: what takes too long fails. Otherwise it is given back, as is a task that had more than `taskMs` of the thread's CPU time. */
+  /**
+   * Null: an evaluation that takes too long fails. Otherwise its task is returned, as is a task that used more than `taskMs` of
+   * the thread's CPU time.
+   */
   readonly overdue: {
     readonly taskMs: number;
     readonly giveBack: (task: Task, source: string) => void;
@@ -30,13 +33,13 @@ const WATCH_MS = 50;
 /** The evaluation's own time limit comes first; this is for steps that don't look at the clock. */
 const GRACE_FACTOR = 1.25;
 /**
- * V8 ends the whole process when one allocation goes far over its limit, so that limit lies well above ours; and what is
- * measured counts garbage, so a thread is ended half-way between the two.
+ * V8 ends the whole process when one allocation far exceeds its limit, so that limit is well above ours. Measurements include
+ * garbage, so a thread is ended halfway between the two.
  */
 const HEADROOM_MIB = 512;
-/** How much longer than its limit a thread may be silent. */
+/** How many times its limit a thread may go without reporting. */
 const SILENT_FACTOR = 4;
-/** Bindings are kept in a thread while their JSON text is at most this part of its memory, and while they are in use. */
+/** Bindings are kept in a thread while they are in use, and while their JSON text takes at most this share of its memory. */
 const BINDINGS_SHARE = 1 / 16;
 const STARTS_MAX = 3;
 const MIB = 1_048_576;
@@ -44,10 +47,10 @@ const MIB = 1_048_576;
 interface Running {
   readonly worker: Worker;
   readonly progress: Int32Array;
-  /** Bindings that the thread has, the one used longest ago first. */
+  /** Bindings that the thread has, least recently used first. */
   readonly bindings: Map<number, Binding>;
   bindingCharacters: number;
-  /** How often the watch has found the thread at this tick, and what CPU time the thread said it had at first and at last. */
+  /** How often the watch has seen this tick, and the CPU time that the thread reported at the first and the last look. */
   watched: Watched;
 }
 
@@ -58,7 +61,7 @@ interface Watched {
   lastCpuMs: number | null;
 }
 
-/** A worker thread that is started when it is needed, ended when it hangs or fills up, and replaced. */
+/** A worker thread that is started on demand, ended when it hangs or uses too much memory, and then replaced. */
 export class SupervisedThread {
   readonly #limits: ThreadLimits;
   readonly #tasks = new Map<number, Task>();
@@ -81,7 +84,7 @@ export class SupervisedThread {
     this.#dispatch(task);
   }
 
-  /** Forgets the variables; what still waits for them is rejected. The thread ends the evaluation that it is at, and no more. */
+  /** Drops the variables. Tasks that still need them are rejected; the thread finishes only its current evaluation. */
   release(binding: Binding): void {
     for (const task of this.#tasks.values()) if (task.binding.id === binding.id) dropTask(task);
     this.#forget(binding);
@@ -94,7 +97,7 @@ export class SupervisedThread {
     post(running.worker, { kind: "release", id: binding.id });
   }
 
-  /** Ends the thread; what is pending is rejected. */
+  /** Ends the thread. Pending tasks are rejected. */
   async close(): Promise<void> {
     this.#closed = true;
     const worker = this.#running?.worker;
@@ -139,8 +142,13 @@ export class SupervisedThread {
     const { timeoutMs, memoryMiB, overdue } = this.#limits;
     const taskMs = overdue?.taskMs ?? null;
     const worker = startThread(new URL("./expression-thread.ts", import.meta.url), {
-      workerData: { progress: shared, timeoutMs, taskMs, standsBack: overdue === null } satisfies ThreadData,
-      // Nothing of the host's surroundings belongs in there.
+      workerData: {
+        progress: shared,
+        timeoutMs,
+        taskMs,
+        isLowPriority: overdue === null,
+      } satisfies ThreadData,
+      // The thread gets nothing of the host's environment.
       env: {},
       argv: [],
       execArgv: [],
@@ -150,7 +158,7 @@ export class SupervisedThread {
     const watched = { ticks: 0, looks: 0, firstCpuMs: null, lastCpuMs: null };
     const running: Running = { worker, progress, bindings: new Map(), bindingCharacters: 0, watched };
     worker.on("message", (message: FromThread) => this.#answered(message));
-    // An error is followed by the exit.
+    // An error event is followed by an exit event.
     let cause: (Error & { code?: unknown }) | undefined;
     worker.on("error", (error: Error) => (cause = error));
     worker.on("exit", () => {
@@ -164,7 +172,7 @@ export class SupervisedThread {
     if (task === undefined) return;
     this.#finish(task);
     if ("cells" in message) void readCells(message).then(task.resolve, task.reject);
-    else if ("malformed" in message) task.reject(new NoJson());
+    else if ("malformed" in message) task.reject(new NotJson());
     else this.#giveBack(task, message.overdue);
   }
 
@@ -182,7 +190,7 @@ export class SupervisedThread {
     this.#timer = undefined;
   }
 
-  /** Looks whether the thread is still at the same evaluation. Counts looks: a busy main thread misses some. */
+  /** Checks whether the thread is still at the same evaluation. Counts checks, because a busy main thread misses some. */
   #watch(): void {
     const running = this.#running;
     if (running === undefined) return;
@@ -200,7 +208,7 @@ export class SupervisedThread {
     }
   }
 
-  /** By the thread's CPU time; one that gives no word of it is in a step of its own that nothing interrupts, and has less patience. */
+  /** Judges by the thread's CPU time. A thread that doesn't report it is in a step that can't be interrupted, and is given less time. */
   #isOverTime({ looks, firstCpuMs, lastCpuMs }: Watched): boolean {
     const limitMs = this.#limits.timeoutMs * GRACE_FACTOR;
     const seenMs = looks * WATCH_MS;
@@ -223,7 +231,7 @@ export class SupervisedThread {
     if (used > (this.#limits.memoryMiB + HEADROOM_MIB / 2) * MIB) this.#died(running, "memory", undefined);
   }
 
-  /** Ends a thread, fails the task that it was at (or gives it back) and gives everything else to a new one. */
+  /** Ends a thread, fails or returns its current task, and passes all others to a new thread. */
   #died(dead: Running, reason: KillReason, cause: Error | undefined): void {
     if (dead !== this.#running) return;
     this.#running = undefined;
@@ -231,7 +239,7 @@ export class SupervisedThread {
     this.#ending.add(end);
     const id = Atomics.load(dead.progress, Progress.task);
     const task = this.#tasks.get(id);
-    // An id that is not known is that of a task that was released.
+    // An unknown id belongs to a task that was released.
     if (task === undefined && id === 0) this.#countStarts(cause);
     if (task !== undefined) this.#endTask(task, Atomics.load(dead.progress, Progress.cell), reason);
     for (const left of [...this.#tasks.values()]) this.#dispatch(left);
@@ -251,10 +259,10 @@ export class SupervisedThread {
   #reasonText(reason: KillReason): string {
     if (reason === "time") return tookTooLong(this.#limits.timeoutMs);
     if (reason === "memory") return `needed more than ${this.#limits.memoryMiB} MiB of memory`;
-    return "made the expression thread fail";
+    return "crashed the expression thread";
   }
 
-  /** The thread died before or between evaluations: it may not be able to start at all. */
+  /** The thread died before or between evaluations: perhaps it can't start at all. */
   #countStarts(cause: Error | undefined): void {
     for (const task of [...this.#tasks.values()]) {
       if (++task.attempts < STARTS_MAX) continue;
@@ -272,7 +280,7 @@ function closedError(): Error {
   return new Error("the expression evaluator is closed");
 }
 
-/** Others have their turn between the parts of a long list. */
+/** Yields to other work between the parts of a long list. */
 async function readCells({
   cells: text,
   lists,

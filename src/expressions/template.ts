@@ -1,7 +1,7 @@
 import type { Json } from "#domain/json.ts";
 import { skipLiteral } from "./skip-literal.ts";
 
-/** A part of a template: text as it stands, or an expression. */
+/** A part of a template: literal text or an expression. */
 export type TemplatePart =
   | string
   | {
@@ -16,7 +16,7 @@ export type ParsedTemplate =
 
 const OPEN = "{{";
 
-/** Whether a string has to be parsed at all. */
+/** Whether a string contains an expression and has to be parsed. */
 export function holdsExpression(text: string): boolean {
   return text.includes(OPEN);
 }
@@ -41,7 +41,7 @@ export function parseTemplate(text: string): ParsedTemplate {
     }
     const inside = text.slice(start, end);
     const expression = inside.trim();
-    if (expression === "") return { ok: false, message: "{{ }} holds no expression", position: open };
+    if (expression === "") return { ok: false, message: "{{ }} contains no expression", position: open };
     parts.push({ expression, offset: start + inside.length - inside.trimStart().length });
     at = end + OPEN.length;
   }
@@ -67,8 +67,8 @@ function endOfExpression(text: string, start: number): number {
 }
 
 /**
- * The text of a template whose expressions gave `values`, in their order. What is inserted is never parsed again.
- * `encode` treats each inserted text (a URL's `encodeURIComponent`, say), never the template's own.
+ * The text of a template, given the `values` of its expressions in order. Inserted text is never parsed again. `encode` is
+ * applied to each inserted text (`encodeURIComponent` for a URL, for example), never to the template's own.
  */
 export function renderParts(
   parts: readonly TemplatePart[],
@@ -81,7 +81,7 @@ export function renderParts(
     .join("");
 }
 
-/** Inside a longer string: text as it is, nothing is empty, anything else as JSON text. */
+/** Inside a longer string: a string unchanged, no value as the empty string, anything else as JSON text. */
 function insertedText(value: Json | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

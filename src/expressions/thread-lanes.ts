@@ -5,48 +5,49 @@ import { dropTask, type Binding, type Task } from "./thread-task.ts";
 
 export interface LaneLimits {
   readonly threads: number;
-  /** For one evaluation. */
+  /** Limit for one evaluation. */
   readonly timeoutMs: number;
   readonly memoryMiB: number;
   readonly onKill?: ((reason: KillReason, source: string) => void) | undefined;
 }
 
-/** One that comes and goes. */
-interface PassingThread {
+/** A thread that is started and ended as needed. */
+interface OnDemandThread {
   readonly thread: SupervisedThread;
-  /** Ends the thread when it has had nothing to do for a while. */
+  /** Ends the thread when it has been idle for a while. */
   ending: NodeJS.Timeout | undefined;
 }
 
-/** Two threads at least, so that one expression of a second is not in the way of the next; more than processors help nobody. */
+/** At least two threads, so that an expression that takes a second does not block the next. More threads than processors don't help. */
 const SLOW_THREADS_MIN = 2;
 const SLOW_THREADS_MAX = 8;
 const IDLE_MS = 10_000;
-/** How long an expression that was slow is taken to be slow, in all runs. */
+/** How long an expression that was slow is considered slow, in all runs. */
 const SUSPECT_MS = 60_000;
 const SUSPECTS_MAX = 1_000;
 const PROVEN_MAX = 10_000;
 
 /**
- * Who takes long does not keep others waiting. Everything begins in the quick lane, where an evaluation has a tenth of a second; what
- * needs more begins anew in the slow lane, with all that its run asks from then on, and fails there after the full time. The slow lane
- * has few threads, which leave processors to everybody else, and takes one task of a run at a time. What nobody has seen to be quick
- * does not stand before what is: it is tried in a thread of its own while there is anything else to do. docs/decisions/0016.
+ * Schedules evaluations so that slow ones don't delay others. Everything starts in the quick lane, where an evaluation has a
+ * tenth of a second. One that needs more starts again in the slow lane, as do all later evaluations of its run, and fails there
+ * after the full time. The slow lane has few threads, which yield processors to all others, and takes one task of a run at a
+ * time. An expression that has not yet proved to be quick does not delay those that have: while there is other work, it is tried
+ * in a separate thread. docs/decisions/0016.
  */
 export class ThreadLanes {
   readonly #limits: LaneLimits;
   readonly #quick: readonly SupervisedThread[];
-  #trial: PassingThread | null = null;
-  readonly #slow: PassingThread[] = [];
+  #trial: OnDemandThread | null = null;
+  readonly #slow: OnDemandThread[] = [];
   readonly #slowMax = Math.min(SLOW_THREADS_MAX, Math.max(SLOW_THREADS_MIN, availableParallelism()));
-  /** Of the bindings that were slow: what waits until their task in the slow lane is over. */
+  /** For each binding that was slow: the tasks that wait for its task in the slow lane. */
   readonly #waiting = new Map<number, Task[]>();
   readonly #underWay = new Set<number>();
-  /** When each expression that was slow is forgiven, the one noted longest ago first. */
+  /** When each slow expression stops being considered slow, oldest entry first. */
   readonly #suspects = new Map<string, number>();
-  /** When the last of them is. */
+  /** When the last of them does. */
   #guardUntil = 0;
-  /** Expressions that were quick, the one seen first before the others. */
+  /** Expressions that were quick, oldest entry first. */
   readonly #proven = new Set<string>();
 
   constructor(given: LaneLimits) {
@@ -76,7 +77,7 @@ export class ThreadLanes {
     );
   }
 
-  #passing(): readonly PassingThread[] {
+  #passing(): readonly OnDemandThread[] {
     return this.#trial === null ? this.#slow : [this.#trial, ...this.#slow];
   }
 
@@ -91,14 +92,14 @@ export class ThreadLanes {
     });
   }
 
-  /** Beside the others when one of them is at work, or when something was slow a moment ago; a calm service has one thread. */
+  /** Used in addition when another thread is busy, or when something was slow a moment ago. A quiet service has one thread. */
   #try(task: Task): void {
     const quick = idlest(this.#quick);
     const isCalm = quick.pending === 0 && this.#trial === null && performance.now() > this.#guardUntil;
     const proving: Task = {
       ...task,
       resolve: (cells) => {
-        // Not what the slow lane has answered.
+        // Except those that the slow lane has answered.
         if (!cells.some(({ x }) => x) && !task.sources.some((source) => this.#isSuspect(source)))
           this.#noteProven(task.sources);
         task.resolve(cells);
@@ -111,7 +112,7 @@ export class ThreadLanes {
     trial.thread.submit(proving);
   }
 
-  #endTrial(trial: PassingThread): void {
+  #endTrial(trial: OnDemandThread): void {
     if (trial.thread.pending > 0) {
       trial.ending = setTimeout(() => this.#endTrial(trial), IDLE_MS).unref();
       return;
@@ -170,8 +171,8 @@ export class ThreadLanes {
     slow.thread.submit({ ...task, resolve, reject });
   }
 
-  /** One without work, or a new one; the one with the least when there are as many as may be. */
-  #slowThread(): PassingThread {
+  /** An idle thread, or a new one; at the maximum number of threads, the one with the least work. */
+  #slowThread(): OnDemandThread {
     const least = this.#slow.toSorted((a, b) => a.thread.pending - b.thread.pending)[0];
     if (least !== undefined && (least.thread.pending === 0 || this.#slow.length >= this.#slowMax))
       return least;
@@ -181,7 +182,7 @@ export class ThreadLanes {
     return slow;
   }
 
-  #endIfIdle(slow: PassingThread): void {
+  #endIfIdle(slow: OnDemandThread): void {
     if (slow.thread.pending > 0) return;
     this.#slow.splice(this.#slow.indexOf(slow), 1);
     void slow.thread.close();

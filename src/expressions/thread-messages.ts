@@ -1,21 +1,21 @@
-/** What the main thread and an expression thread say to each other. Values travel as JSON text: it is the faster way. */
+/** Messages between the main thread and an expression thread. Values are sent as JSON text, which is faster than structured cloning. */
 
 import type { Json } from "#domain/json.ts";
 
 export interface ThreadData {
-  /** Int32s at the places of `Progress`. */
+  /** Int32 values, indexed by `Progress`. */
   readonly progress: SharedArrayBuffer;
-  /** For one evaluation. */
+  /** Limit for one evaluation. */
   readonly timeoutMs: number;
-  /** CPU time of a whole task after which it goes to another thread, as it does when an evaluation takes too long; null: it stays. */
+  /** The CPU time after which a whole task moves to another thread, as it does when an evaluation takes too long. Null: it stays. */
   readonly taskMs: number | null;
-  /** It is for what takes long, and leaves processors to everybody else. */
-  readonly standsBack: boolean;
+  /** Whether it is for slow evaluations and yields processors to all other threads. */
+  readonly isLowPriority: boolean;
 }
 
-/** Where the thread is, readable even when it hangs or is dead. */
+/** The thread's progress, readable even when it hangs or is dead. */
 export const Progress = {
-  /** Id of the task whose evaluation is going on; 0 for none. */
+  /** Id of the task that is being evaluated; 0 for none. */
   task: 0,
   /** Index of that evaluation: row × sources + source; -1 while the task's data is read. */
   cell: 1,
@@ -37,28 +37,31 @@ export interface TaskMessage {
   readonly sources: readonly string[];
   /** A JSON list of scopes. */
   readonly rows: string;
-  /** The root of the only one of them, as JSON text; null: they have their own. */
+  /** The root of the only scope, as JSON text. Null: each scope has its own. */
   readonly rootText: string | null;
 }
 
-/** `cells`: a JSON list of `Cell`s, row by row. `malformed`: the root is not JSON. `overdue`: the task takes too long here; the index of its source that did. */
+/**
+ * `cells`: a JSON list of `Cell`s, row by row. `malformed`: the root is not JSON. `overdue`: the task takes too long here, with
+ * the index of the source responsible.
+ */
 export type FromThread =
   | { readonly id: number; readonly cells: string; readonly lists: readonly LongList[] }
   | { readonly id: number; readonly malformed: true }
   | { readonly id: number; readonly overdue: number };
 
-/** A list that is too long to be parsed in one go: the index of its cell, which is empty, and JSON lists of its items. */
+/** A list that is too long to be parsed at once: the index of its cell, which is empty, and its items as several JSON lists. */
 export interface LongList {
   readonly cell: number;
   readonly parts: readonly string[];
 }
 
-/** `v` a value, `e` the reason of a failure, neither: the expression gives nothing. `x`: it used up its time or its memory. */
+/** `v`: a value. `e`: the reason for a failure. Neither: the expression has no value. `x`: it used up its time or its memory. */
 export interface Cell {
   readonly v?: Json;
   readonly e?: string;
   readonly x?: true;
 }
 
-/** Of what comes after the evaluation that used up its time or memory: the caller fails with that one. */
+/** For evaluations after the one that used up its time or memory. The caller fails with that one. */
 export const NOT_TRIED: Cell = { e: "not tried: an earlier evaluation took too long", x: true };

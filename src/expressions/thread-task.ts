@@ -15,9 +15,9 @@ export interface Task {
   readonly rowCount: number;
   /** A JSON list of scopes. */
   readonly rows: string;
-  /** Of the only row, instead of a root in it. */
+  /** The root of the only row, instead of a root in its scope. */
   readonly rootText: string | null;
-  /** How often the thread died before it reported its task. */
+  /** How often a thread died before it reported that it had started this task. */
   attempts: number;
   /** Its variables were released: the result is no longer needed. */
   isDropped: boolean;
@@ -26,7 +26,7 @@ export interface Task {
 }
 
 /**
- * Answers a task whose evaluation `place` (-1: reading its rows) killed its thread. What came before it is lost, and is not made
+ * Answers a task whose evaluation `place` (-1: reading its rows) killed its thread. Earlier results are lost and not computed
  * again: the caller fails with this one.
  */
 export function failTask(task: Task, place: number, reason: string): void {
@@ -40,5 +40,5 @@ export function failTask(task: Task, place: number, reason: string): void {
 
 export function dropTask(task: Task): void {
   task.isDropped = true;
-  task.reject(new Error("the variables of these expressions are not bound any more"));
+  task.reject(new Error("the variables of these expressions have been released"));
 }

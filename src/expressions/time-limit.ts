@@ -1,17 +1,17 @@
 /**
- * How long an evaluation may take: so much CPU time of its thread, so that an innocent expression on a busy machine is not taken for
- * an endless one. By the clock it may take this many times as long, whatever CPU time it had.
+ * An evaluation is limited by its thread's CPU time, so that a harmless expression on a busy machine is not mistaken for an
+ * endless one. In wall-clock time it may take this many times the limit, whatever CPU time it had.
  */
 export const CLOCK_FACTOR = 60;
 
 export interface TimeLimit {
   /** Called where an evaluation begins. */
   begin(): void;
-  /** Milliseconds by the clock since then that are certainly allowed; asked at each step, so it is cheap while they last. */
+  /** Wall-clock milliseconds since then that are certainly allowed. Called at each step, so it must be cheap. */
   allowedMs(): number;
 }
 
-/** Of the thread that calls it. */
+/** A limit for the calling thread. */
 export function timeLimit(timeoutMs: number): TimeLimit {
   let beganAt = 0;
   let cpuBefore = process.threadCpuUsage();
@@ -26,7 +26,7 @@ export function timeLimit(timeoutMs: number): TimeLimit {
       const elapsed = Date.now() - beganAt;
       if (elapsed <= allowed) return allowed;
       const { user, system } = process.threadCpuUsage(cpuBefore);
-      // What CPU time is left can't be used up sooner.
+      // The remaining CPU time can't be used up sooner.
       allowed = Math.min(CLOCK_FACTOR * timeoutMs, elapsed + timeoutMs - (user + system) / 1_000);
       return allowed;
     },

@@ -1,7 +1,7 @@
 // A large root is given as JSON text: it is parsed beside the evaluation, and what is long comes back in parts.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { NoJson, type Outcome } from "#domain/expression.ts";
+import { NotJson, type Outcome } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
@@ -53,8 +53,8 @@ test("expressions give of a text what they give of its value", async () => {
 
 test("text that is not JSON is told, and can't be another row or a variable", async () => {
   for (const rootText of ["", "[1", '1},{"root":2', '1,"variables":{}', "undefined", "[1]]"]) {
-    await assert.rejects(bound.evaluateBatch(["$", "at"], [{ rootText }]), NoJson);
-    await assert.rejects(bound.evaluate("$", { rootText }), NoJson);
+    await assert.rejects(bound.evaluateBatch(["$", "at"], [{ rootText }]), NotJson);
+    await assert.rejects(bound.evaluate("$", { rootText }), NotJson);
   }
   assert.equal(await bound.evaluate("$", { rootText: "1" }), 1);
 });
