@@ -1,12 +1,12 @@
 import { Type, type Static } from "typebox";
 import { shorten } from "#domain/config-problem.ts";
-import { EXPRESSION, NoJson, type ExpressionScopeKind, type Scope } from "#domain/expression.ts";
+import { EXPRESSION, NotJson, type ExpressionScopeKind, type Scope } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { reserveJsonMemory } from "#domain/json-room.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { readPage } from "./page-reader.ts";
 
-/** What an answer can be held against: the keys of `expect` of logins and nodes, and of a node's `refused`. */
+/** The conditions for an answer: the keys of `expect` of logins and nodes, and of a node's `refused`. */
 export const answerKeys = (scope: ExpressionScopeKind) => ({
   status: Type.Optional(
     Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
@@ -23,7 +23,7 @@ export const answerKeys = (scope: ExpressionScopeKind) => ({
     Type.String({
       minLength: 1,
       maxLength: 1_000,
-      description: "The HTML body must have an element that matches this selector.",
+      description: "The HTML body must contain an element that matches this selector.",
     }),
   ),
   url: Type.Optional(
@@ -38,24 +38,24 @@ export const answerKeys = (scope: ExpressionScopeKind) => ({
 const shape = Type.Object(answerKeys("response"));
 export type Expectation = Static<typeof shape>;
 
-/** How it is looked at. */
+/** The functions for examining an answer. */
 export interface AnswerTools {
   readonly signal: AbortSignal;
-  /** Whether a condition is true of the answer's JSON. */
+  /** Whether a condition is true for the answer's JSON. */
   readonly isTrue: (condition: string, root: Pick<Scope, "root" | "rootText">) => Promise<boolean>;
-  /** Begins messages. */
+  /** The beginning of messages. */
   readonly place: string;
-  /** The answer can't be read: what is thrown. */
+  /** Creates the error to throw when the answer can't be read. */
   readonly fail: (message: string) => Error;
 }
 
-/** What an answer misses. */
+/** How an answer differs from the expectation. */
 export type Miss =
   | { readonly kind: "status"; readonly status: number; readonly listed: readonly number[] | null }
-  /** In one phrase, which shows the document's words and none of the answer's. */
+  /** A phrase that quotes the document and never the answer. */
   | { readonly kind: "content"; readonly phrase: string };
 
-/** What the answer misses of what is expected; null: nothing. Without `status` every one of 200 to 299 is taken. */
+/** How the answer differs from the expectation; null: it doesn't. Without `status`, 200 to 299 are accepted. */
 export async function findMiss(
   tools: AnswerTools,
   expect: Expectation | undefined,
@@ -69,7 +69,7 @@ export async function findMiss(
   return phrase === null ? null : { kind: "content", phrase };
 }
 
-/** Whether the answer has all that is named; without `status` any will do. */
+/** Whether the answer meets all conditions. Without `status`, any status is accepted. */
 export async function isAnswer(
   tools: AnswerTools,
   named: Expectation,
@@ -95,7 +95,7 @@ async function missedContent(
   return json === undefined ? null : await missedJson(tools, json, response);
 }
 
-/** Where the response came from, or where it leads. It is not shown: a target may write a token into it. */
+/** The response's URL, or the location of its redirect. It is not shown, because a target may put a token into it. */
 function addressOf({ status, headers, url }: OutboundResponse): string {
   const location = status >= 300 && status <= 399 ? headers.get("location") : undefined;
   return location !== undefined && URL.canParse(location, url) ? new URL(location, url).href : url;
@@ -125,8 +125,8 @@ async function missedJson(
 }
 
 /**
- * Works on the body as JSON while there is room for it; undefined when it is none, or nested so deeply that handling it would overflow
- * (docs/decisions/0028). Throws for JSON of too many values.
+ * Processes the body as JSON once there is room for it in the memory budget. Undefined if the body is not JSON, or is nested so
+ * deeply that processing it would overflow the stack (docs/decisions/0028). Throws for JSON with too many values.
  */
 export async function withJsonBody<T>(
   { signal, place, fail }: Pick<AnswerTools, "signal" | "place" | "fail">,
@@ -139,7 +139,7 @@ export async function withJsonBody<T>(
     if (!read.ok && read.isTooMuch) throw fail(`${place}: the response ${read.problem}`);
     return await work(read.ok ? read.root : undefined);
   } catch (error) {
-    if (error instanceof NoJson) return await work(undefined);
+    if (error instanceof NotJson) return await work(undefined);
     throw error;
   } finally {
     release();

@@ -8,7 +8,7 @@ import { withJsonBody } from "./expectation.ts";
 import { isSelector } from "./is-selector.ts";
 import { readPage, type PageQuery } from "./page-reader.ts";
 
-/** Where a value is found in an answer: the keys of an `extract` of logins and nodes alike. */
+/** Where a value is found in an answer: the keys of an `extract`, the same for logins and nodes. */
 export const extractKeys = (scope: ExpressionScopeKind) => ({
   css: Type.Optional(
     Type.String({ minLength: 1, description: "The first element of the HTML body that matches." }),
@@ -42,27 +42,27 @@ const shape = Type.Object({ ...extractKeys("response"), cookie: Type.Optional(Ty
 export type ExtractConfig = Static<typeof shape>;
 export type Extracts = readonly (readonly [name: string, extract: ExtractConfig])[];
 
-/** How it is looked for. */
+/** The functions for finding values. */
 export interface ExtractTools {
   readonly signal: AbortSignal;
-  /** Begins messages. */
+  /** The beginning of messages. */
   readonly place: string;
-  /** The answer can't be read: what is thrown. */
+  /** Creates the error to throw when the answer can't be read. */
   readonly fail: (message: string) => Error;
-  /** A required value is not there: what is thrown. */
+  /** Creates the error to throw when a required value is missing. */
   readonly failMissing: (message: string) => Error;
   readonly evaluate: (
     source: string,
     root: Pick<Scope, "root" | "rootText">,
     place: string,
   ) => Promise<Json | undefined>;
-  /** A cookie of the session; logins alone have one. */
+  /** Reads a cookie of the session. Only logins have it. */
   readonly cookie?: (name: string) => string | undefined;
-  /** Told of each value before the next one is looked for. */
+  /** Called with each value before the next one is searched for. */
   readonly found?: (name: string, value: Json) => void;
 }
 
-/** The values of an answer by their names; those that are not required and not there are left out. */
+/** The extracted values by name. Missing values that are not required are left out. */
 export async function extractAll(
   tools: ExtractTools,
   extracts: Extracts,
@@ -84,7 +84,7 @@ export async function extractAll(
   return found;
 }
 
-/** HTML and regular expressions are read in a thread with a time limit: what the target sends may be built to stall. */
+/** HTML and regular expressions are processed in a thread with a time limit, because a target may send input that is designed to stall. */
 async function readPageQueries(
   { place, signal, fail }: ExtractTools,
   extracts: Extracts,
@@ -128,11 +128,11 @@ function describeExtract(extract: ExtractConfig): string {
     (key) => extract[key] !== undefined,
   );
   return kind === undefined
-    ? "it says nothing"
+    ? "it is empty"
     : `${kind} \`${shorten(String(extract[kind]), 100)}\`${extract.attr === undefined ? "" : `, attr \`${shorten(extract.attr)}\``}`;
 }
 
-/** Mistakes that the schema can't express. `kinds`: the places of a value that there are here. */
+/** Mistakes that the schema can't express. `kinds`: the kinds of places that are allowed here. */
 export function extractFindings(
   extract: ExtractConfig,
   kinds: readonly ("css" | "json" | "regex" | "header" | "cookie")[],
@@ -157,7 +157,7 @@ function regexFindings(regex: string, group: number, path: ConfigFinding["path"]
   try {
     groups = RE2JS.compile(regex).groupCount();
   } catch (error) {
-    // RE2 knows neither look-around nor back references: they are what makes a regular expression hang.
+    // RE2 supports neither look-around nor back-references, which can make a regular expression hang.
     const reason = error instanceof Error ? error.message : "it does not compile";
     return [
       { path: [...path, "regex"], message: `${quote(regex)} is not an RE2 regular expression (${reason})` },

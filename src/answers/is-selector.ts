@@ -1,6 +1,6 @@
 import { load } from "cheerio/slim";
 
-/** Whether cheerio takes the selector. */
+/** Whether cheerio accepts the selector. */
 export function isSelector(css: string): boolean {
   try {
     load("<p></p>").root().find(css);

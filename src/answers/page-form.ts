@@ -1,31 +1,31 @@
 import type { Cheerio, CheerioAPI } from "cheerio";
 
-/** A form of a page, as a browser would send it when Enter is pressed in it. */
+/** A form on a page, as a browser would submit it when Enter is pressed in it. */
 export interface PageForm {
-  /** As written; empty: the page's own address. */
+  /** The action as written; empty: the page's own address. */
   readonly action: string;
   /** The `href` of the page's `<base>`. */
   readonly base: string;
   readonly method: string;
   readonly encoding: string;
   readonly pairs: readonly (readonly [name: string, value: string])[];
-  /** Which of the pairs is that of the button that is pressed by default; null: it has none. */
+  /** The index of the default button's pair; null: the form has none. */
   readonly pressedPair: number | null;
-  /** The buttons that send the form, with where each leads. */
+  /** The buttons that submit the form, each with its action. */
   readonly buttons: readonly { readonly name: string; readonly action: string }[];
-  /** All that have a name, each once: also those that are not sent as the page stands. */
+  /** All controls that have a name, each once, including those that are not sent in the page's current state. */
   readonly controls: readonly PageControl[];
 }
 
 export interface PageControl {
   readonly name: string;
-  /** The values of a `select` or of radio buttons; null: it takes any. */
+  /** The values of a `select` or of radio buttons; null: any value is accepted. */
   readonly options: readonly string[] | null;
 }
 
 type Element = ReturnType<CheerioAPI> extends Cheerio<infer Each> ? Cheerio<Each> : never;
 
-/** HTML, "Form submission": the successful controls in document order, and the button that is pressed by default. */
+/** HTML, "Form submission": the successful controls in document order, and the default button. */
 export function readPageForm(page: CheerioAPI, css: string): PageForm | null {
   const form = page(css).filter("form").first();
   if (form.length === 0) return null;
@@ -69,7 +69,7 @@ function describeControls(page: CheerioAPI, controls: readonly Element[]): reado
     const before = byName.get(name)?.options;
     byName.set(name, {
       name,
-      // Controls of one name take what one of them takes.
+      // Controls with the same name accept a value if one of them does.
       options: options === null || before === null ? null : [...new Set([...(before ?? []), ...options])],
     });
   }

@@ -8,9 +8,9 @@ import { lowerPriority } from "#lib/thread-priority.ts";
 /** What to look for in a page. */
 export type PageQuery =
   | { readonly kind: "css"; readonly css: string; readonly attr: string | null }
-  /** The page's text as a reader sees it, in one line: no attributes, scripts, and nothing that stands in a field of a form. */
+  /** The page's visible text, in one line: no attributes, scripts or contents of form fields. */
   | { readonly kind: "visible" }
-  /** The form as it would be sent: its answer is a `PageForm` in JSON. */
+  /** The form as it would be submitted. The answer is a `PageForm` in JSON. */
   | { readonly kind: "form"; readonly css: string }
   | { readonly kind: "regex"; readonly regex: string; readonly group: number | null };
 
@@ -19,23 +19,23 @@ export interface PageJob {
   readonly queries: readonly PageQuery[];
 }
 
-/** What a thread says when it has loaded what it needs. */
+/** A thread's message when it has loaded its modules. */
 export interface PageThreadReady {
   /** The kernel's name of it. */
   readonly threadId: number | null;
 }
 
-/** The first match of each query, or null where nothing matches. */
+/** The first match of each query; null if nothing matches. */
 export type PageAnswers = readonly (string | null)[];
 
 /**
- * 400 kB of nested `<div>` keep the HTML parser busy for 47 s; a page comes from a target that may mean harm, so it is read
- * where it can be stopped, and what takes long is not in the way of other logins (docs/decisions/0016).
+ * 400 kB of nested `<div>` keep the HTML parser busy for 47 s. A page may come from a malicious target, so it is read in a thread
+ * that can be stopped, and slow pages don't delay other logins (docs/decisions/0016).
  */
 const PAGE_MS = 1_500;
-/** CPU time after which a page goes on as one of those that take long. Ordinary ones need a tenth of it. */
+/** CPU time after which a page counts as slow. Ordinary pages need a tenth of it. */
 const QUICK_MS = 300;
-/** By the clock a page may take so many times as long: much of it is waiting for a processor. */
+/** In wall-clock time a page may take this many times as long: much of it is waiting for a processor. */
 const CLOCK_FACTOR = 30;
 const WATCH_MS = 50;
 const MEMORY_MIB = 256;
@@ -50,7 +50,7 @@ interface PageThread {
 const idle: PageThread[] = [];
 const places = new ThreadPlaces();
 
-/** Reads a page in a thread. Null: it took too much time or memory. Throws OutboundError `cancelled` when the signal aborts. */
+/** Reads a page in a thread. Null if it took too much time or memory. Throws OutboundError `cancelled` when the signal aborts. */
 export async function readPage(
   text: string,
   queries: readonly PageQuery[],
@@ -58,7 +58,7 @@ export async function readPage(
 ): Promise<PageAnswers | null> {
   let lane: "quick" | "slow" = "quick";
   for (;;) {
-    // The signal is the login's.
+    // The signal belongs to the login.
     const place = await places.take(lane, signal, signal).catch(() => null);
     if (place === null || signal.aborted) {
       place?.release();
@@ -77,7 +77,7 @@ export async function readPage(
 
 const cancelled = (): OutboundError => new OutboundError("cancelled", "the login was cancelled");
 
-/** `later`: it takes long, others do so already, and it must begin again when one of them is over. */
+/** `later`: the page is slow, all slots for slow pages are taken, and it must start again when one is free. */
 async function readInThread(
   job: PageJob,
   signal: AbortSignal,
@@ -87,7 +87,7 @@ async function readInThread(
   if (thread === null) return null;
   thread.worker.ref();
   const answers = await runJob(thread, job, signal, place);
-  // One that stands back does so forever.
+  // A thread's priority can't be raised again.
   if (Array.isArray(answers) && place.lane === "quick" && idle.length < IDLE_MAX) {
     // An idle thread keeps no process alive.
     thread.worker.unref();
@@ -96,12 +96,12 @@ async function readInThread(
   return answers;
 }
 
-/** Null: it can't be started. */
+/** Null if it can't be started. */
 async function startPageThread(): Promise<PageThread | null> {
   const worker = startThread(new URL("./page-thread.ts", import.meta.url), {
     name: "page-reader",
     execArgv: [],
-    // The thread has no use for the service's secrets.
+    // The thread must not get the service's secrets.
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
   });
@@ -111,7 +111,7 @@ async function startPageThread(): Promise<PageThread | null> {
     const index = idle.findIndex((each) => each.worker === worker);
     if (index >= 0) idle.splice(index, 1);
   });
-  // It says when it has loaded what it needs: on a busy machine that takes longer than a page may.
+  // Wait until the thread has loaded its modules: on a busy machine that takes longer than the limit for a page.
   const ready = once(worker, "message").catch(() => null) as Promise<[PageThreadReady] | null>;
   const first = await Promise.race([ready, once(worker, "exit").then(() => null)]);
   return first === null ? null : { worker, threadId: first[0].threadId };

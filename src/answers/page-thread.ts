@@ -28,12 +28,12 @@ function readJob({ text, queries }: PageJob): PageAnswers {
   });
 }
 
-/** Elements whose text does not run into that of their neighbours. */
+/** Elements whose text is separated from that of their neighbours. */
 const APART =
   "address, article, aside, blockquote, br, button, caption, dd, details, div, dl, dt, fieldset, figcaption, figure, footer, form, " +
   "h1, h2, h3, h4, h5, h6, header, hr, li, main, nav, ol, option, p, pre, section, summary, table, td, th, tr, ul";
 
-/** In one line. Of a page of its own: it is changed. */
+/** The visible text in one line. Parses the page again, because it changes it. */
 function visibleText(text: string): string {
   const page = load(text);
   page("head, script, style, template, noscript, svg, textarea, select").remove();

@@ -9,7 +9,7 @@ import type { PageForm } from "./page-form.ts";
 import { readPage } from "./page-reader.ts";
 import { textPairs, type TextPairs } from "./text-pairs.ts";
 
-/** The keys of `submit`, of logins and nodes alike. */
+/** The keys of `submit`, the same for logins and nodes. */
 export const submitSchema = (scope: ExpressionScopeKind, description: string) =>
   Type.Object(
     {
@@ -38,20 +38,20 @@ export const submitSchema = (scope: ExpressionScopeKind, description: string) =>
 
 export type SubmitConfig = Static<ReturnType<typeof submitSchema>>;
 
-/** What a form needs to be filled in. */
+/** The functions for filling in a form. */
 export interface SubmitTools {
   readonly signal: AbortSignal;
-  /** Begins messages. */
+  /** The beginning of messages. */
   readonly place: string;
-  /** What is thrown. */
+  /** Creates the error to throw. */
   readonly fail: (message: string) => Error;
-  /** All templates in one go: a one-time code that is rendered is used. */
+  /** Renders all templates at once, because rendering a one-time code uses it up. */
   readonly render: (template: JsonObject) => Promise<Json | undefined>;
-  /** Whether names and values must be those of the form, and the request looks as a browser's: since edition 2. */
+  /** Whether names and values must exist in the form, and the request must look like a browser's: since edition 2. */
   readonly isStrict: boolean;
 }
 
-/** A form as it is sent. */
+/** A form, ready to be sent. */
 export interface FormRequest {
   readonly method: "GET" | "POST";
   readonly url: string;
@@ -60,9 +60,9 @@ export interface FormRequest {
 }
 
 /**
- * The request that a form of a page makes when some of its fields are filled in: its method, its action, its hidden inputs and
- * what else stands in it. Where it goes is the page's word, so the egress gate holds it to the hosts as any other.
- * `pages`: the newest first; the form is taken from the first that has it.
+ * The request that submits a form of a page with some of its fields filled in: its method, its action, its hidden inputs and its
+ * other controls. The page determines where it goes, so the egress gate checks its origin as for any other request. `pages`: the
+ * newest first; the form is taken from the first page that has it.
  */
 export async function buildSubmit(
   tools: SubmitTools,
@@ -90,7 +90,7 @@ export async function buildSubmit(
     return { method: "GET", url: url.href, headers, body: undefined };
   }
   if (form.encoding === "multipart/form-data" || form.encoding === "text/plain")
-    throw fail(`${place}: the form is sent as ${form.encoding}, which is not built yet`);
+    throw fail(`${place}: the form is sent as ${form.encoding}, which is not supported yet`);
   return {
     method: "POST",
     url: url.href,
@@ -110,7 +110,7 @@ function addressOf(
   return new URL(address, base);
 }
 
-/** As browsers do it within an origin; targets use it against forged requests. A handle would not stand whole there. */
+/** As browsers do within an origin; targets check it against forged requests. A handle would not fit there as a whole. */
 function refererOf({ url: from }: OutboundResponse, to: URL): TextPairs {
   const url = URL.parse(from);
   if (url === null || url.origin !== to.origin || from.includes(HANDLE_PREFIX)) return [];
@@ -121,13 +121,13 @@ function refererOf({ url: from }: OutboundResponse, to: URL): TextPairs {
 const LISTED_MAX = 20;
 const LISTED_CHARACTERS_MAX = 40;
 
-/** Short ones alone, and whole: what the redactor looks for must not be cut in two. */
+/** Lists only short names, and never truncates one: the redactor must be able to find complete values. */
 function list(names: readonly string[]): string {
   const short = names.filter(({ length }) => length <= LISTED_CHARACTERS_MAX).slice(0, LISTED_MAX);
   return quoteList(short) + (short.length < names.length ? ", …" : "");
 }
 
-/** Throws for a control that is not there, or does not take the value. What was filled in is not shown. */
+/** Throws for a control that doesn't exist or doesn't accept the value. The value is not shown. */
 function requireControls(
   { fail }: SubmitTools,
   { controls }: PageForm,
@@ -164,17 +164,17 @@ async function findForm(
   }
   const [newest] = pages;
   const instead = newest === undefined ? "" : await describeForms(newest, signal);
-  throw fail(`${place}: the page before has no form \`${shorten(css, 100)}\`${instead}`);
+  throw fail(`${place}: the previous page has no form \`${shorten(css, 100)}\`${instead}`);
 }
 
-/** Why it may be that the form is not there. */
+/** Explains why the form may be missing. */
 async function describeForms(page: OutboundResponse, signal: AbortSignal): Promise<string> {
   const queries = ["form", "script"].map((css) => ({ kind: "css", css, attr: null }) as const);
   const answers = await readPage(page.text(), queries, signal);
   if (answers === null || answers[0] !== null) return "";
   return answers[1] === null
     ? "; it has no form at all"
-    : "; it has no form at all, but scripts: JavaScript builds it. Look up in a browser's network tab what it sends, and write that as steps " +
+    : "; it has no form at all, only scripts: JavaScript creates it. Find its requests in a browser's network tab, and write them as steps " +
         "with a `request`";
 }
 

@@ -3,8 +3,8 @@ import { isJsonObject, type Json } from "#domain/json.ts";
 export type TextPairs = readonly (readonly [name: string, value: string])[];
 
 /**
- * Names and values of a rendered `query`, `form` or `headers`: a list gives its name several times, null and nothing leave
- * it out. Throws what `fail` makes of a message for an object.
+ * Names and values of a rendered `query`, `form` or `headers`. A list repeats its name; null and no value leave it out. For an
+ * object, throws the error that `fail` creates.
  */
 export function textPairs(
   rendered: Json | undefined,

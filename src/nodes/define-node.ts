@@ -92,7 +92,7 @@ export interface LoopTurns {
   /** Stored outputs of these iterations, by ordinal; not read yet. */
   known(first: number, count: number): Promise<ReadonlyMap<number, KnownSteps>>;
   /** Executes a step for one record. `scope`: the root of its templates and its variables; `given`: files that its requests may send. */
-  carry(
+  execute(
     step: BlueprintNode,
     turn: {
       readonly ordinal: number;

@@ -16,14 +16,14 @@ const TYPE_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 const EXAMPLE =
   'write `export const node = defineNode({ type, schema, run })`, with `defineNode` from "latchkey/node"';
 const FORMATS: Readonly<Record<string, string>> = { ".ts": "module-typescript", ".mts": "module-typescript" };
-/** Where an author's expressions may stand; those of logins see secrets. */
+/** Scopes for an author's expressions. Those of logins would have access to secrets. */
 const SCOPES: readonly string[] = ["run", "record", "response", "request", "write", "record-write", "verify"];
 
 const files = new Set<string>();
 
 /**
- * `latchkey/node` is this program's own module, wherever the file lies that imports it: a folder of the operator has no
- * package of ours. And an operator's file is a module, also in a folder without a package.json.
+ * Resolves `latchkey/node` to this program's module, wherever the importing file is: the operator's folder does not contain our
+ * package. An operator's file is treated as an ES module even in a folder without a package.json.
  */
 registerHooks({
   resolve: (specifier, context, next) => {
@@ -36,13 +36,14 @@ registerHooks({
   },
 });
 
-/** Loads one file with a node type. Never throws: whatever is wrong is a problem that names the file and the remedy. */
+/** Loads a file with a node type. Never throws: every problem is returned, with the file and the remedy. */
 export async function readNodeFile(file: string): Promise<ReadNodeFile> {
   const wrong = (...problems: readonly string[]): ReadNodeFile => ({
     ok: false,
     problems: problems.map((problem) => `${file}: ${problem}.`),
   });
-  if (!existsSync(file)) return wrong("there is no such file; fix the path, or take it off the list");
+  if (!existsSync(file))
+    return wrong("the file does not exist; correct the path, or remove it from the list");
   const { href } = pathToFileURL(file);
   files.add(href);
   let loaded: { readonly node?: unknown; readonly default?: unknown };
@@ -53,7 +54,8 @@ export async function readNodeFile(file: string): Promise<ReadNodeFile> {
     return wrong(`it can't be loaded (${text.split("\n")[0]}); fix the file`);
   }
   const exported = loaded.node ?? loaded.default;
-  if (typeof exported !== "object" || exported === null) return wrong(`it exports no \`node\`; ${EXAMPLE}`);
+  if (typeof exported !== "object" || exported === null)
+    return wrong(`it does not export \`node\`; ${EXAMPLE}`);
   const definition = exported as Partial<NodeDefinition>;
   const problems = [...checkName(definition.type, file), ...checkParts(definition)];
   if (problems.length > 0) return wrong(...problems);
@@ -75,15 +77,17 @@ function checkName(type: unknown, file: string): readonly string[] {
 function checkParts({ schema, run, gives, isGate, hasTurns }: Partial<NodeDefinition>): readonly string[] {
   const problems: string[] = [];
   if (typeof run !== "function") problems.push(`the node has no function \`run\`; ${EXAMPLE}`);
-  // What only `output` and `review` can do is tied to them.
+  // Some capabilities are reserved for the built-in types.
   if (givesResults(gives))
-    problems.push("only the built-in `output` gives results; give records, which an `output` node takes");
+    problems.push(
+      "only the built-in `output` can write results; output records instead, and use an `output` node",
+    );
   if (isGate !== undefined) problems.push("only the built-in `review` is a gate; remove `isGate`");
-  if (hasTurns !== undefined) problems.push("only the built-in `loop` keeps turns; remove `hasTurns`");
+  if (hasTurns !== undefined) problems.push("only the built-in `loop` has iterations; remove `hasTurns`");
   return [...problems, ...checkSchema(schema)];
 }
 
-/** A function may want a config that there is none of yet. */
+/** The function may fail, because there is no config yet. */
 function givesResults(gives: NodeDefinition["gives"]): boolean {
   try {
     return (typeof gives === "function" ? gives({}) : gives) === "results";
@@ -104,7 +108,9 @@ function checkSchema(given: unknown): readonly string[] {
     ...taken.map(
       (key) => `\`schema\` has the key \`${key}\`, which every node has already; choose another name`,
     ),
-    ...scopes.map((scope) => `\`schema\` marks an expression by ${scope}; write one of ${SCOPES.join(", ")}`),
+    ...scopes.map(
+      (scope) => `\`schema\` marks an expression with the scope ${scope}; use one of ${SCOPES.join(", ")}`,
+    ),
     ...("problem" in compiled ? [`\`schema\`: ${compiled.problem}; fix it`] : []),
   ];
 }

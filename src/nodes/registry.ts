@@ -6,13 +6,13 @@ import { ExplainedError } from "#lib/explained-error.ts";
 import type { NodeType } from "./define-node.ts";
 import { readNodeFile } from "./node-file.ts";
 
-/** Types that are planned and not built yet. `apply` refuses them by name. */
+/** Types that are planned but not implemented yet. `apply` refuses them by name. */
 export const UNBUILT_NODE_TYPES = ["browser"] as const;
 
-// Not `import()`: a module that waits at its top level makes all that import it wait.
+// Not `import()`: a top-level await would delay every module that imports this one.
 const load = createRequire(import.meta.url);
 
-/** Every node type of a folder, one file each, which exports `node`. Throws when a file's name isn't the type that it defines. */
+/** Loads all node types of a folder. Each file exports `node` and is named after the type that it defines; otherwise this throws. */
 export function loadNodeTypes(folder: string): ReadonlyMap<string, NodeType> {
   const types = new Map<string, NodeType>();
   const files = readdirSync(folder).filter((file) => file.endsWith(".ts"));
@@ -31,26 +31,24 @@ const builtIn = loadNodeTypes(fileURLToPath(new URL("types/", import.meta.url)))
 const known = new Map(builtIn);
 
 /**
- * Every node type that a Blueprint may use, by name: those of `types/`, where adding one is adding a file, and the
- * operator's own once they are added.
+ * Every node type that a Blueprint may use, by name: those of `types/` (to add one, add a file), and the operator's own once they
+ * are loaded.
  */
 export const nodeTypes: ReadonlyMap<string, NodeType> = known;
 
-/** The operator's node files are wrong; every problem at once, each with its file and its remedy. */
+/** The operator's node files have problems, all of which are listed, each with its file and remedy. */
 export class NodeFilesError extends ExplainedError {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(
-      `The node files of LATCHKEY_NODE_FILES are wrong:\n${problems.map((each) => `  ${each}`).join("\n")}`,
-    );
+    super(`LATCHKEY_NODE_FILES has problems:\n${problems.map((each) => `  ${each}`).join("\n")}`);
     this.problems = problems;
   }
 }
 
 /**
- * Adds the operator's own types: all of them, or none when one is wrong. Once a process, before anything asks for a type. Gives
- * their names by file. Throws NodeFilesError.
+ * Adds the operator's own types: all of them, or none if one has a problem. Called once per process, before a type is looked up.
+ * Returns their names by file. Throws NodeFilesError.
  */
 export async function addNodeFiles(files: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const added = new Map<string, { readonly file: string; readonly type: NodeType }>();
@@ -64,9 +62,9 @@ export async function addNodeFiles(files: readonly string[]): Promise<ReadonlyMa
     const { type } = read.node;
     const other = added.get(type)?.file;
     if (builtIn.has(type) || (UNBUILT_NODE_TYPES as readonly string[]).includes(type))
-      problems.push(`${file}: the type \`${type}\` is one of Latchkey's own; choose another name.`);
+      problems.push(`${file}: the type \`${type}\` is built in; choose another name.`);
     else if (other !== undefined)
-      problems.push(`${file}: ${other} defines the type \`${type}\` already; choose another name.`);
+      problems.push(`${file}: ${other} already defines the type \`${type}\`; choose another name.`);
     else added.set(type, { file, type: read.node });
   }
   if (problems.length > 0) throw new NodeFilesError(problems);
@@ -77,8 +75,8 @@ export async function addNodeFiles(files: readonly string[]): Promise<ReadonlyMa
 
 let nodeFiles: readonly string[] = [];
 
-/** What `addNodeFiles` was given: a thread that wants the same types adds them for itself. */
+/** The files that `addNodeFiles` was called with, for threads that must load the same types. */
 export const addedNodeFiles = (): readonly string[] => nodeFiles;
 
-/** What to say of a type that there is none of: it may be an operator's that this process does not have. */
+/** The remedy for an unknown type: it may be an operator's own that this process has not loaded. */
 export const OWN_TYPE_REMEDY = "a type of your own needs its file in LATCHKEY_NODE_FILES";

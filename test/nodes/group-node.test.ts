@@ -112,7 +112,7 @@ test("sums are exact: tenths, large and small numbers, and decimals as texts, wh
   assert.equal(await field({ min: "v" }, [3, 1, 2]), 1);
   await assert.rejects(
     field(sum, [1e308, 1e308]),
-    /fields\.out, record 0: the sum is larger than any number/,
+    /fields\.out, record 0: the sum is too large for a number/,
   );
 });
 
@@ -120,12 +120,12 @@ test("what is no number is named by its record and field, without the data", asy
   const fails = async (value: Json, what: string): Promise<void> =>
     await assert.rejects(field({ sum: "v" }, [1, value]), {
       name: "NodeFailure",
-      message: `Record 1: fields.out.sum gives ${what}; it must give a number, or a text such as 12.50.`,
+      message: `Record 1: fields.out.sum evaluates to ${what}; it must be a number, or a string such as "12.50".`,
     });
-  await fails("1.234,50", "text that is not a decimal number");
-  await fails("secret", "text that is not a decimal number");
-  await fails("", "text that is not a decimal number");
-  await fails("9".repeat(101), "text that is not a decimal number");
+  await fails("1.234,50", "a string that is not a decimal number");
+  await fails("secret", "a string that is not a decimal number");
+  await fails("", "a string that is not a decimal number");
+  await fails("9".repeat(101), "a string that is not a decimal number");
   await fails(true, "true");
   await fails([1], "a list");
   await assert.rejects(
@@ -151,7 +151,7 @@ test("a group with an invalid record is invalid, and says of how many", async ()
   assert.deepEqual(await recordsOf(flow), [
     {
       data: { g: 1 },
-      errors: [{ field: null, code: "group", message: "1 of the 2 records of the group are not valid" }],
+      errors: [{ field: null, code: "group", message: "1 of the group's 2 records are invalid" }],
       isValid: false,
     },
     validRecord({ g: 2 }),
@@ -191,9 +191,9 @@ test("check: names, one aggregate a field, and no field twice", () => {
   assert.match(messages({})[0] ?? "", /schema/);
   assert.match(
     messages({ by: "$substring(a, 0, 7)" })[0] ?? "",
-    /^by: `\$substring\(a, 0, 7\)` names no field; write `by: \{ <name>: <expression> \}`/,
+    /^by: `\$substring\(a, 0, 7\)` is not a field name; write `by: \{ <name>: <expression> \}`/,
   );
-  assert.match(messages({ by: ["a", "a"] })[0] ?? "", /^by\.1: `a` is there twice/);
+  assert.match(messages({ by: ["a", "a"] })[0] ?? "", /^by\.1: `a` is listed twice/);
   assert.match(
     messages({ by: { a: "a" }, fields: { a: { sum: "a" } } })[0] ?? "",
     /^fields\.a: `a` is a field of `by` already/,

@@ -70,30 +70,30 @@ test("check: one body, none for GET, and no header that the service or the login
     refusal(http({ url: "/", ...request }, rest))[0] ?? "";
   assert.match(
     first({ method: "POST", json: {}, text: "x" }, { effect: "read" }),
-    /^request.text: a request has one body/,
+    /^request.text: a request has only one body/,
   );
   assert.match(first({ json: {} }), /^request.json: a GET request has no body/);
   for (const name of ["Host", "Content-Length", "transfer-encoding", "Connection", "Cookie"])
-    assert.match(first({ headers: { [name]: "x" } }), /may not set/);
-  assert.match(first({ headers: { "a b": "x" } }), /not a header name/);
-  assert.match(first({ headers: { "x-a": "1", "X-A": "2" } }), /there twice/);
+    assert.match(first({ headers: { [name]: "x" } }), /can't set/);
+  assert.match(first({ headers: { "a b": "x" } }), /not a valid header name/);
+  assert.match(first({ headers: { "x-a": "1", "X-A": "2" } }), /listed twice/);
   assert.match(first({ headers: { "x-a": "1\r\nb: 2" } }), /line breaks/);
   assert.match(first({ headers: { Authorization: "x" } }, { credential: "portal" }), /has a credential/);
   assert.equal(first({ headers: { Authorization: "x" } }), "");
 });
 
-test("check: paginate has one kind, with its own keys, and only records have pages", () => {
+test("check: paginate has one kind, with its own keys, and only records can be paginated", () => {
   const first = (paginate: JsonObject, rest: JsonObject = { records: "$" }) =>
     refusal(http({ url: "/" }, { paginate, ...rest }))[0] ?? "";
   assert.match(first({}), /exactly one/);
   assert.match(first({ page: 1, offset: 0, param: "p" }), /exactly one/);
   assert.match(first({ page: 1 }), /needs `param`/);
-  assert.match(first({ link_header: true, param: "p" }), /takes no `param`/);
+  assert.match(first({ link_header: true, param: "p" }), /`param` is not allowed/);
   assert.match(first({ link_header: false }), /schema/);
   assert.match(first({ page: 1, param: "p", size: 3 }), /belongs to `offset`/);
   assert.match(first({ offset: 0, param: "p", size_param: "n" }), /size/);
   assert.match(first({ page: 1, param: "p", max_pages: 0 }), /schema/);
-  assert.match(first({ page: 1, param: "p" }, {}), /only records have pages/);
+  assert.match(first({ page: 1, param: "p" }, {}), /only records can be paginated/);
   assert.match(first({ cursor: "c", param: "p" }, { parse: { format: "csv" } }), /read from a JSON body/);
   assert.match(refusal(http({ url: "/" }, { records: "$", parse: { format: "json" } }))[0] ?? "", /one of/);
   for (const paginate of [
@@ -111,16 +111,19 @@ test("check: the keys of writes and of for_each stand where they mean something"
   const write = (rest: JsonObject) => refusal(http({ url: "/", method: "POST" }, rest));
   assert.deepEqual(write({ verify, on_unknown: "fail", for_each: "a", concurrency: 20 }), []);
   assert.deepEqual(refusal(http({ url: "/" }, { verify })), [
-    "verify: `verify` belongs to writes, and this node reads",
+    "verify: `verify` is only for writes, and this node reads",
   ]);
   assert.deepEqual(refusal(http({ url: "/" }, { on_unknown: "fail" })), [
-    "on_unknown: `on_unknown` belongs to writes, and this node reads",
+    "on_unknown: `on_unknown` is only for writes, and this node reads",
   ]);
   assert.deepEqual(refusal(http({ url: "/" }, { concurrency: 2 })), [
     "concurrency: `concurrency` belongs to `for_each`",
   ]);
   assert.match(write({ for_each: "a", concurrency: 21 })[0] ?? "", /schema/);
-  assert.match(write({ records: "$", paginate: { page: 1, param: "p" } }).join(), /a write has no pages/);
+  assert.match(
+    write({ records: "$", paginate: { page: 1, param: "p" } }).join(),
+    /a write can't be paginated/,
+  );
   assert.match(write({ parse: { format: "csv" } }).join(), /read as JSON/);
   assert.match(
     write({ verify: { request: { url: "/", json: {} }, when: "true" } }).join(),

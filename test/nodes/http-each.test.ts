@@ -110,7 +110,7 @@ test("after one fails no other is begun, those under way end at their next page,
   const { flow } = await runNode(node, { from: [recordFlow(ids(50))], send });
   await assert.rejects(recordsOf(flow), {
     name: "NodeFailure",
-    message: "GET /l?o={{ id }}, record 1, page 1 answered 404; expected is 200 to 299.",
+    message: "GET /l?o={{ id }}, record 1, page 1 returned 404; expected 200 to 299.",
   });
   assert(urls.length <= 3, urls.join(" "));
 });
@@ -141,7 +141,7 @@ test("a failure stops the others also while nobody asks for records", async (t) 
       await new Promise((resolve) => setTimeout(resolve, 30));
       assert.equal(urls.length, before);
     }
-  }, /record 1, page 2 answered 404/);
+  }, /record 1, page 2 returned 404/);
 });
 
 test("a run that is stopped ends what is under way", async (t) => {
@@ -215,7 +215,7 @@ test("`save: file` gives each record its file, and a node behind it sends it on"
   for (const file of ["x", { base64: "a" }, { base64: "a b=" }, { base64: 1 }])
     await assert.rejects(
       sendOn({ file: "rows" }, [{ file }]),
-      /the record's field `file` is not a file of `save: file`/,
+      /the record's field `file` is not a file from `save: file`/,
     );
 });
 
@@ -234,7 +234,7 @@ test("a field that the file would replace fails the node, and says what to do", 
     from: [recordFlow([{ file: "invoice 7" }])],
     send,
   });
-  await assert.rejects(recordsOf(flow), /record 0: the record has a field `file` already; .*in a `map`/);
+  await assert.rejects(recordsOf(flow), /record 0: the record already has a field `file`; .*in a `map`/);
 });
 
 test("what makes no sense with `for_each` is refused by place", () => {
@@ -242,16 +242,19 @@ test("what makes no sense with `for_each` is refused by place", () => {
     check(http({ url: "/", ...request }, rest))
       .map(({ path, message }) => `${path.join(".")}: ${message}`)
       .join(" | ");
-  assert.match(refusal({ save: "file", max_bytes: 20_000_000 }), /^max_bytes: a file for each record/);
+  assert.match(
+    refusal({ save: "file", max_bytes: 20_000_000 }),
+    /^max_bytes: with `for_each` a file is part/,
+  );
   assert.match(refusal({ save: "file" }, { method: "POST" }), /^save: the answer of a write is not a file/);
-  assert.match(refusal({ paginate: { page: 1, param: "p" } }), /^paginate: only records have pages/);
+  assert.match(refusal({ paginate: { page: 1, param: "p" } }), /^paginate: only records can be paginated/);
   assert.match(
     refusal({ save: "file", paginate: { page: 1, param: "p" } }),
-    /^paginate: only records have pages/,
+    /^paginate: only records can be paginated/,
   );
   assert.match(
     refusal({ records: "$", paginate: { page: 1, param: "p" } }, { method: "POST" }),
-    /^paginate: a write has no pages/,
+    /^paginate: a write can't be paginated/,
   );
   assert.equal(refusal({ records: "$", paginate: { link_header: true }, concurrency: 20 }), "");
   assert.equal(refusal({ save: "file" }), "");

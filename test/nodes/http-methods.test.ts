@@ -56,7 +56,7 @@ test("MKCOL, COPY and MOVE write; a method in lower case is refused, as `get` is
     assert.deepEqual(messages(http(method, {}, { destination: "/dav/b" })), []);
     assert.match(
       messages(http(method))[0] ?? "",
-      /^request\.headers: a (COPY|MOVE) says where to in the header `Destination`/,
+      /^request\.headers: a (COPY|MOVE) request needs the header `Destination`/,
     );
   }
 });
@@ -114,7 +114,7 @@ test("a COPY or MOVE of which a part failed (207) is open, and its Destination l
   status = 207;
   assert.equal(
     await write(to("/dav/b"), send),
-    "doubt: the target answered 207: not all of it was done | Error: asked",
+    "doubt: the target returned 207: a part of it failed | Error: asked",
   );
   assert.equal(await write(to("/dav/b", { expect: { status: [207] } }), send), "done");
   assert.equal(await write(http("DELETE"), send), "done");

@@ -21,7 +21,8 @@ test("a response that is no text fails, and is never mangled", async (t) => {
   );
   await assert.rejects(runNode(http({ url: "/a" }), { send }), {
     name: "NodeFailure",
-    message: "GET /a: the response (application/pdf) is not UTF-8 text. `save: file` keeps it as a file.",
+    message:
+      "GET /a: the response (application/pdf) is not UTF-8 text. Use `save: file` to keep it as a file.",
   });
 });
 
@@ -92,14 +93,14 @@ test("a value can't climb out of its path segment, name a host or begin a header
   await fails(
     { url: "/a", headers: { "x-a": "{{ $inputs.v }}" } },
     "evil\r\nx: y",
-    /request.headers.x-a: the value holds a character/,
+    /request.headers.x-a: the value contains a character/,
   );
   await fails(
     { url: "/a", query: { q: "{{ { 'a': $inputs.v } }}" } },
     "evil",
-    /request.query.q gives an object/,
+    /request.query.q evaluates to an object/,
   );
-  await fails({ url: "{{ $inputs.nope }}" }, "", /request.url gives nothing/);
+  await fails({ url: "{{ $inputs.nope }}" }, "", /request.url evaluates to nothing/);
   await fails({ url: "/{{ $number($inputs.v) }}" }, "evil", /expression `\$number\(\$inputs.v\)`/);
 });
 
@@ -158,7 +159,7 @@ test("records: a list, one object, or nothing; anything else fails with its plac
   assert.deepEqual(await records("204"), []);
   await assert.rejects(
     records('{"items":["secret"]}'),
-    /GET \/a: records: item 0 is a text; every record must be an object/,
+    /GET \/a: records: item 0 is a string; every record must be an object/,
   );
   await assert.rejects(records("<html>secret"), {
     message: "GET /a: the response (no content type) is not JSON.",
@@ -195,9 +196,9 @@ test("expect: 200 to 299 by default, a list of statuses, and texts that must or 
   await run(404, { status: [200, 404] });
   await assert.rejects(run(404), {
     name: "NodeFailure",
-    message: "GET /?s=404 answered 404; expected is 200 to 299.",
+    message: "GET /?s=404 returned 404; expected 200 to 299.",
   });
-  await assert.rejects(run(200, { status: [201, 202] }), /answered 200; expected is 201, 202/);
+  await assert.rejects(run(200, { status: [201, 202] }), /returned 200; expected 201, 202/);
   await assert.rejects(run(200, { not_text: "Wrong" }), /the response contains `Wrong`/);
   await assert.rejects(run(200, { text: "Welcome" }), /expected text `Welcome` is not in the response/);
   await run(200, { text: "Wrong", not_text: "Welcome" });
@@ -217,9 +218,9 @@ test("a read is retried on 429, 502, 503 and 504: three attempts, from 0.5 s, do
     assert.deepEqual((await run([status, status])).slept, [375, 750]);
   assert.equal(calls, 3);
   await assert.rejects(run([503, 503, 503, 200]), {
-    message: "GET / answered 503; expected is 200 to 299 (after 3 attempts).",
+    message: "GET / returned 503; expected 200 to 299 (after 3 attempts).",
   });
-  await assert.rejects(run([500, 200]), /answered 500/);
+  await assert.rejects(run([500, 200]), /returned 500/);
   assert.equal(calls, 1);
   const retry = { attempts: 5, backoff: "fixed", initial: "1s" };
   assert.deepEqual((await run([503, 503, 503, 503], { retry })).slept, [750, 750, 750, 750]);
@@ -229,7 +230,7 @@ test("a read is retried on 429, 502, 503 and 504: three attempts, from 0.5 s, do
   );
   await run([503], { expect: { status: [503] } });
   assert.equal(calls, 1);
-  await assert.rejects(run([503, 200], { retry: { attempts: 1 } }), /answered 503; expected is 200 to 299\./);
+  await assert.rejects(run([503, 200], { retry: { attempts: 1 } }), /returned 503; expected 200 to 299\./);
 });
 
 test("Retry-After is honoured, in seconds or as a date by the target's own clock, up to a minute", async (t) => {

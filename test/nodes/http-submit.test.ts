@@ -91,7 +91,7 @@ test("what the form does not have fails, with the names that it has, and nothing
     /^submit #search of \/page: the form `#search` has no control `query`; it has `csrf`, `q`, `kind`/,
   );
   await fails(form({ kind: "c" }), /not an option of the control `kind`; it has `a`, `b`\.$/);
-  await fails(form({ q: "x" }), /the page before has no form `#search`; it has no form at all\.$/, "/bare");
+  await fails(form({ q: "x" }), /the previous page has no form `#search`; it has no form at all\.$/, "/bare");
   await fails({ submit: { form: "#search", fields: { q: { a: 1 } } } }, /fields\.q evaluates to an object/);
   assert(
     urls.every((url) => !url.startsWith("/app")),
@@ -151,7 +151,7 @@ test("what makes no sense is refused by place, with the remedy", () => {
   assert.equal(refusal({ submit }), "");
   assert.match(
     refusal({ submit }, { method: "POST" }),
-    /^request\.method: with `submit` the request asks for the page/,
+    /^request\.method: with `submit`, the request gets the form's page/,
   );
   assert.match(refusal({ submit: { ...submit, form: "f[" } }), /^submit\.form: `f\[` is not a CSS selector$/);
   assert.match(refusal({ submit: { form: "f", fields: {} } }), /schema/);

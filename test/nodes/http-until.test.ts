@@ -95,7 +95,7 @@ test("a condition that is none fails the node", async (t) => {
   const { origin, send } = await target(t, (_request, response) => response.end(`{"state":"done"}`));
   await assert.rejects(
     runNode(job(origin, { when: "state" }), { send }),
-    /until: `when` gives a text; write a comparison/,
+    /until: `when` evaluates to a string; write a comparison/,
   );
 });
 
@@ -105,14 +105,14 @@ const DONE = { when: "done" };
 
 test("mistakes are refused where they stand", () => {
   assert.deepEqual(at(DONE), []);
-  assert.match(String(at({})), /^until,`until` says what the last answer looks like/);
+  assert.match(String(at({})), /^until,`until` needs a condition for the last answer/);
   assert.match(
     String(at(DONE, { request: { method: "POST", url: "http://a.example/" } })),
     /^until,a write is sent once/,
   );
   assert.match(
     String(at(DONE, { for_each: "rows" })),
-    /^until,a node with `for_each` asks once for each record; use a `loop`/,
+    /^until,a node with `for_each` sends one request for each record; use a `loop`/,
   );
   assert.match(String(at({ ...DONE, every: "10ms" })), /^until\.every,`every` is a duration of 1s or more/);
   assert.match(String(at({ ...DONE, every: 5 })), /^until\.every/);

@@ -94,11 +94,11 @@ test("an empty `text`, which every page contains, finds nothing: the node fails 
   const verify = { request: search, text: "{{ ref }}" };
   assert.match(
     await lookUp(t, verify, page("x"), { ref: "" }),
-    /^POST \/new, record 0: verify: `text` gives an empty text/,
+    /^POST \/new, record 0: verify: `text` evaluates to an empty string/,
   );
   assert.match(
     await lookUp(t, verify, page("x"), {}),
-    /^[^:]*: verify: `text` gives nothing; it must give a text\.$/,
+    /^[^:]*: verify: `text` evaluates to nothing; it must be a string\.$/,
   );
 });
 
@@ -137,7 +137,7 @@ test("a page that may be another one is not believed: after a redirect, or again
   assert.equal(await lookUp(t, careful, page(`<div id=results>${TOKEN}`)), "found");
   assert.match(
     await lookUp(t, verify, { "/search": { status: 400, body: TOKEN } }),
-    /answered 400; expected is 200/,
+    /returned 400; expected 200/,
   );
 });
 
@@ -150,10 +150,7 @@ test("check: one way to tell, selectors, and a warning where any page would do",
   const messages = (verify: JsonObject): readonly string[] =>
     check(write(verify)).map(({ path, message }) => `${path.join(".")}: ${message}`);
   const request = search;
-  assert.match(
-    messages({ request })[0] ?? "",
-    /^verify: say how the answer tells .* in `when` .*`text` or `css`$/,
-  );
+  assert.match(messages({ request })[0] ?? "", /^verify: add a condition .*`when` .*`text` or `css`$/);
   assert.deepEqual(messages({ request, text: "a", css: "b" }), []);
   assert.match(messages({ request, css: "tr[" })[0] ?? "", /^verify\.css: `tr\[` is not a CSS selector/);
   assert.match(messages({ request, css: "tr{{ a" })[0] ?? "", /^verify\.css: a `\{\{` of the selector/);

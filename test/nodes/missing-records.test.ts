@@ -45,17 +45,17 @@ const PATHS: readonly (readonly [
   ["data.items", { data: { items: null } }, null, null],
   ["data.items", { data: [{ items: [] }] }, null, null],
   ["items", { items: [] }, null, null],
-  ["data.items", { data: {} }, null, "no `data.items`; the answer has: `data`"],
-  ["items", { total: 0 }, null, "no `items`; the answer has: `total`"],
+  ["data.items", { data: {} }, null, "no `data.items`; the answer has the fields `data`"],
+  ["items", { total: 0 }, null, "no `items`; the answer has the fields `total`"],
   [
     "data.items",
     { errors: [{ message: "no" }], data: null },
-    "no `data.items`; the answer has: `errors`, `data`",
+    "no `data.items`; the answer has the fields `errors`, `data`",
     null,
   ],
-  ["data.items", { rows: [] }, "no `data.items`; the answer has: `rows`", null],
+  ["data.items", { rows: [] }, "no `data.items`; the answer has the fields `rows`", null],
   ["data.items", {}, "no `data.items`; the answer is an empty object", null],
-  ["items", "moved", "no `items`; the answer is a text", null],
+  ["items", "moved", "no `items`; the answer is a string", null],
   ["items", [], null, "no `items`; the answer is a list"],
 ];
 // Read as a stream, and whole: for the cursor.
@@ -83,7 +83,7 @@ for (const paginate of [undefined, { cursor: "next", param: "c" }]) {
 test("what is shown of an answer is shown whole or not at all, so that nothing that is looked for is cut in two", async (t) => {
   const long = "k".repeat(41);
   const { failure } = await read(t, json({ [long]: 1, short: 2 }), { records: "data.items" });
-  assert.equal(failure, "GET /x: no `data.items`; the answer has: `short`, ….");
+  assert.equal(failure, "GET /x: no `data.items`; the answer has the fields `short`, ….");
   const titled = await read(t, html(`<title>${"t".repeat(101)}</title>`), { parse: ROWS });
   assert.doesNotMatch(titled.failure ?? "", /tttt/);
 });
@@ -91,7 +91,7 @@ test("what is shown of an answer is shown whole or not at all, so that nothing t
 test("each request of a `for_each` that reads is asked the same", async (t) => {
   const each = { for_each: "rows", records: "data.items" };
   const now = await read(t, json({ errors: [] }), each);
-  assert.equal(now.failure, "GET /x, record 0: no `data.items`; the answer has: `errors`.");
+  assert.equal(now.failure, "GET /x, record 0: no `data.items`; the answer has the fields `errors`.");
 });
 
 const PAGE = "<title>Sign in</title><table id=orders><tr class=head></table><p class=none>No orders</p>";
@@ -100,7 +100,7 @@ const PAGES: readonly (readonly [name: string, parse: JsonObject, failure: RegEx
   [
     "rows that nothing matches",
     ROWS,
-    /^GET \/x: no element matches `rows` \(`tr\.order`\), and nothing says that there are none \(`within`, `empty`\); the page's title is "Sign in"\.$/,
+    /^GET \/x: no element matches `rows` \(`tr\.order`\), and nothing indicates an empty list \(`within`, `empty`\); the page's title is "Sign in"\.$/,
   ],
   ["a table that is there", { ...ROWS, within: "table#orders" }, null],
   [
@@ -166,13 +166,13 @@ test("`expect.min_records` counts all pages, or all requests; 204 is empty", asy
     expect: { min_records: fewest },
   });
   assert.equal((await read(t, paged, node(2))).data?.length, 2);
-  assert.equal((await read(t, paged, node(3))).failure, "GET /x gave 2 records; expected are at least 3.");
+  assert.equal((await read(t, paged, node(3))).failure, "GET /x returned 2 records; expected at least 3.");
   const each = { for_each: "rows", records: "items" };
   const two = json({ items: [{ n: 1 }] });
   assert.equal((await read(t, two, { ...each, expect: { min_records: 2 } })).data?.length, 2);
   assert.equal(
     (await read(t, two, { ...each, expect: { min_records: 3 } })).failure,
-    "GET /x, all requests together gave 2 records; expected are at least 3.",
+    "GET /x, all requests together returned 2 records; expected at least 3.",
   );
   const none = await read(t, { status: 204, body: "" }, { records: "data.items" });
   assert.deepEqual([none.data, none.warnings], [[], []]);
@@ -188,7 +188,7 @@ test("`min_records` belongs to reads that give records, and selectors are select
   assert.match(found({ expect })[0] ?? "", /^expect\.min_records: only records are counted/);
   assert.match(
     found({ request: { url: "/x", method: "POST" }, records: "$", expect })[0] ?? "",
-    /^expect\.min_records: a write has happened/,
+    /^expect\.min_records: `min_records` is only for reads/,
   );
   assert.match(
     found({ parse: { ...ROWS, within: "[" } })[0] ?? "",

@@ -24,7 +24,7 @@ test("next_url follows the address in the body, from where the page came from, a
     assert.deepEqual(urls, ["/start?q=x", "/v2/list?p=1", "/v2/list?p=2&k=%2C", "/v2/list?p=3"]);
   }
   for (const [value, problem] of [
-    [7, /page 3: paginate.next_url gives a number; it must give an address, or nothing at the end/],
+    [7, /page 3: paginate.next_url evaluates to a number; it must be a url, or nothing at the end/],
     ["https://", /page 3: paginate.next_url gives what is not a url/],
     ["https://evil.example/2", /page 4: .*its origin is not one of the allowed hosts/],
   ] as const) {
@@ -121,7 +121,7 @@ test("`while` decides which page is the last one: none is asked for behind it, a
   // A name that is not there must not look like the end.
   await assert.rejects(
     run({ page: 1, param: "p", while: "$page < totalPages" }),
-    /page 1: paginate.while gives nothing; it must give true or false/,
+    /page 1: paginate.while evaluates to nothing; it must be true or false/,
   );
   assert.deepEqual(await run({ offset: 0, param: "p", while: "$offset + $count(items) < total" }), [
     { page: 0 },
@@ -135,23 +135,23 @@ test("`while` that stays true without records fails, and a cursor ends the pages
     await recordsOf((await runNode(http({ url: "/" }, { records: "items", paginate }), { send })).flow);
   await assert.rejects(
     run({ page: 1, param: "p", while: "true" }),
-    /page 2 has no records, as page 1, and paginate.while is true for both/,
+    /page 2 has no records, like page 1, and paginate.while is true for both/,
   );
   assert.equal(urls.length, 2);
   assert.deepEqual(await run({ cursor: "next", param: "c", while: "true" }), []);
 });
 
 const BLINDLY: readonly [JsonObject, JsonObject, string][] = [
-  [{ next_url: "next" }, {}, "page 2: the next page is the one that page 1 named already"],
+  [{ next_url: "next" }, {}, "page 2 has the same next page as page 1"],
   [
     { page: 1 },
     { p: "{{ $page }}" },
-    "has the records of page 1 again: does the target read `$page` of the request?",
+    "has the same records as page 1: check that the target supports `$page` of the request.",
   ],
   [
     { cursor: "cursor" },
     { c: "{{ $cursor }}" },
-    "gave the cursor and the records of page 1 again: does the target read `$cursor` of the request?",
+    "has the same cursor and records as page 1: check that the target supports `$cursor` of the request.",
   ],
 ];
 for (const [paginate, body, message] of BLINDLY)
@@ -176,7 +176,7 @@ test("what makes no sense is refused by place, with the remedy", () => {
   assert.match(first({ page: 1 }, undefined, { query: { a: "{{ $pages }} $page" } }), /needs `param`/);
   assert.equal(first({ page: 1 }, undefined, { url: "/p/{{ $page }}" }), "");
   for (const kind of [{ next_url: "n" }, { next_css: "a" }])
-    assert.match(first({ ...kind, param: "p" }, html), /paginate.param: .* gives a whole address/);
+    assert.match(first({ ...kind, param: "p" }, html), /paginate.param: `param` is not allowed with/);
   assert.match(first({ next_url: "n", cursor: "c", param: "c" }), /^paginate: .* exactly one of/);
   assert.match(first({ next_url: "n" }, html), /^paginate.next_url: .*JSON body; .*`next_css`$/);
   assert.match(
@@ -187,8 +187,8 @@ test("what makes no sense is refused by place, with the remedy", () => {
   assert.match(first({ next_css: "a" }, { parse: { format: "csv" } }), /^paginate.next_css: .*HTML page/);
   assert.match(first({ next_css: "a[" }, html), /^paginate.next_css: `a\[` is not a CSS selector$/);
   assert.match(first({ next_css: "@href" }, html), /^paginate.next_css: name the link/);
-  assert.match(first({ next_url: "n" }, {}), /^paginate: only records have pages/);
-  assert.match(first({ next_url: "n" }, { records: "$", effect: "write" }), /a write has no pages/);
+  assert.match(first({ next_url: "n" }, {}), /^paginate: only records can be paginated/);
+  assert.match(first({ next_url: "n" }, { records: "$", effect: "write" }), /a write can't be paginated/);
   assert.match(first({ next_url: "n" }, { records: "a", max_bytes: 200_000_000 }), /^max_bytes: .*next_url/);
   assert.equal(first({ next_css: "a[rel=next]@href" }, html), "");
 });

@@ -62,16 +62,16 @@ test("a type that no file gives is named by place, with the setting", () => {
 
 test("every mistake of the files is named with its file and the remedy, all at once", async () => {
   const mistakes: readonly (readonly [file: string, says: RegExp])[] = [
-    [join(folder, "missing.js"), /there is no such file; fix the path, or take it off the list\./],
+    [join(folder, "missing.js"), /the file does not exist; correct the path, or remove it from the list\./],
     [file("broken.js", "export const node = {"), /it can't be loaded \(SyntaxError: .*\); fix the file\./],
     [file("throwing.js", 'throw new Error("no");'), /it can't be loaded \(Error: no\); fix the file\./],
     [
       file("silent.js", "export const other = 1;"),
-      /it exports no `node`; write `export const node = defineNode/,
+      /it does not export `node`; write `export const node = defineNode/,
     ],
     [file("misnamed.js", plain("named")), /it defines the type `named`, so its name must be named\.js/],
     [file("Bad-Name.js", plain("Bad-Name")), /the type "Bad-Name" must have lower-case letters/],
-    [file("map.js", plain("map")), /the type `map` is one of Latchkey's own; choose another name\./],
+    [file("map.js", plain("map")), /the type `map` is built in; choose another name\./],
     [file("browser.js", plain("browser")), /the type `browser` is one of Latchkey's own/],
     [
       file("wrong_schema.js", plain("wrong_schema", '{ field: { type: "strin" } }')),
@@ -83,7 +83,7 @@ test("every mistake of the files is named with its file and the remedy, all at o
     ],
     [
       file("scoped.js", plain("scoped", '{ field: { type: "string", [EXPRESSION]: "login" } }')),
-      /`schema` marks an expression by "login"; write one of run, record/,
+      /`schema` marks an expression with the scope "login"; use one of run, record/,
     ],
     [file("idle.js", plain("idle").replace("run:", "walk:")), /the node has no function `run`/],
     [
@@ -92,14 +92,14 @@ test("every mistake of the files is named with its file and the remedy, all at o
     ],
     [
       file("turns.js", plain("turns", "{}", ", hasTurns: true")),
-      /only the built-in `loop` keeps turns; remove `hasTurns`/,
+      /only the built-in `loop` has iterations; remove `hasTurns`/,
     ],
     [
       file("final.js", plain("final", "{}", ', gives: "results"')),
       /only the built-in `output` gives results/,
     ],
     [file("twice.mjs", plain("twice")), /^$/],
-    [file("twice.js", plain("twice")), /defines the type `twice` already; choose another name\./],
+    [file("twice.js", plain("twice")), /already defines the type `twice`; choose another name\./],
   ];
   const { code, stdout, stderr } = await latchkey(
     ["validate", "-f", file("blueprint.yaml", blueprint("type: own"))],
@@ -110,7 +110,7 @@ test("every mistake of the files is named with its file and the remedy, all at o
   assert.equal(code, 1);
   assert.equal(stdout, "");
   const lines = stderr.trimEnd().split("\n");
-  assert.equal(lines[0], "The node files of LATCHKEY_NODE_FILES are wrong:");
+  assert.equal(lines[0], "LATCHKEY_NODE_FILES has problems:");
   for (const [path, says] of mistakes) {
     const mine = lines
       .filter((line) => line.startsWith(`  ${path}: `))

@@ -251,7 +251,7 @@ test("check: what is missing, what is unknown, and a join with what `from` reads
   assert.match(messages(join({ kind: "outer" }))[0] ?? "", /kind: schema/);
   assert.match(messages(join({ on: { left: "a" } }))[0] ?? "", /schema/);
   assert.deepEqual(messages({ type: "join", with: "left", on: "id" }), [
-    "with: `with` names `left`, which `from` reads already; to join records with themselves, put a `map` between",
+    "with: `with` names `left`, which `from` already reads; to join records with themselves, put a `map` in between",
   ]);
   assert.deepEqual(messages(join({})), []);
 });

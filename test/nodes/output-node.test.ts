@@ -132,10 +132,10 @@ test("output: check wants `from` or handles, and keys without dots", () => {
     check({ type: "output", ...document })
       .map(({ message }) => message)
       .join();
-  assert.match(messages({ refKey: "r" }), /either `from` or `handles`/);
+  assert.match(messages({ refKey: "r" }), /either `from`, or `handles`/);
   assert.match(
     messages({ refKey: "r", from: "x", handles: { a: { from: "x" } } }),
-    /either `from` or `handles`/,
+    /either `from`, or `handles`/,
   );
   assert.match(messages({ refKey: "a.b", from: "x" }), /schema/);
   assert.match(messages({ refKey: "r", handles: { "a.b": { from: "x" } } }), /no dot/);

@@ -117,16 +117,16 @@ test("vcard: a record for each card of 3.0 and 4.0; what may be repeated is a li
 
 test("what is no calendar, or a broken one, fails with the line and without the data", async () => {
   await fails(CALENDAR, "", "The value: the iCalendar has no VCALENDAR.");
-  await fails(CALENDAR, "<html>secret", "The value: the iCalendar is wrong in line 1: there is no `:`.");
+  await fails(CALENDAR, "<html>secret", "The value: the iCalendar is invalid in line 1: it has no `:`.");
   await fails(
     CALENDAR,
     calendar(...event("UID:1", "X:a", " b", "secret")),
-    "The value: the iCalendar is wrong in line 7: there is no `:`.",
+    "The value: the iCalendar is invalid in line 7: it has no `:`.",
   );
   await fails(
     CALENDAR,
     calendar(...event("RRULE:FREQ=SECRET")),
-    "The value: the iCalendar is wrong in line 4: the property does not take this value.",
+    "The value: the iCalendar is invalid in line 4: the property does not allow this value.",
   );
   await fails(
     CALENDAR,
@@ -136,9 +136,9 @@ test("what is no calendar, or a broken one, fails with the line and without the 
   await fails(
     CALENDAR,
     FULL.replace("END:VCALENDAR\r\n", ""),
-    "The value: the iCalendar ends within a component that was begun.",
+    "The value: the iCalendar ends inside an open component.",
   );
-  await fails(CARDS, FULL, "The value: the vCard has something else than VCARDs.");
+  await fails(CARDS, FULL, "The value: the vCard has components other than VCARD.");
   await fails(CALENDAR, "BEGIN:VCARD\nFN:a\nEND:VCARD", "The value: the iCalendar has no VCALENDAR.");
   await fails(
     CALENDAR,

@@ -48,7 +48,7 @@ test("ndjson: what is no object is named by its line, without the data; rows bef
   await fails(
     NDJSON,
     Buffer.from([0xff, 0x0a]),
-    "The file is not utf-8 text. A file that isn't text can't be parsed; text in another charset says so in its content type, or by `charset` of the format.",
+    "The file is not utf-8 text. If it is text in another charset, set `charset` of the format; a file that isn't text can't be parsed.",
   );
   await fails(
     NDJSON,
@@ -106,13 +106,13 @@ test("xlsx: a sheet that isn't there, names twice, and what is no spreadsheet", 
     Buffer.concat([Buffer.from("d0cf11e0a1b11ae1", "hex"), Buffer.alloc(512)]),
     "The file: the XLSX is encrypted, or an .xls; save it as .xlsx without a password.",
   );
-  await fails(XLSX, "text", "The value is a text; the format xlsx takes a file.");
+  await fails(XLSX, "text", "The value is text; the format xlsx needs a file.");
 });
 
 test("xlsx: a bomb, one that lies about its size, and a sheet too large end in a failure; the next file is read", async () => {
   const bomb = zip({ "xl/worksheets/sheet1.xml": Buffer.alloc(150_000_000, " ") });
   assert(bomb.length < 200_000);
-  const tooLarge = "The file: the XLSX unpacks to more than 100 MB.";
+  const tooLarge = "The file: the XLSX decompresses to more than 100 MB.";
   await fails(XLSX, bomb, tooLarge);
   // The size that its headers tell: 10 bytes.
   const lie = Buffer.from(bomb);
@@ -186,11 +186,7 @@ test("pdf: an encrypted, a damaged and a foreign file, and one that unpacks to g
   await fails(PDF, paper.subarray(0, 300), damaged);
   const key = `(${"1".repeat(32)})`;
   const encrypted = `/Encrypt << /Filter /Standard /V 1 /R 2 /O ${key} /U ${key} /P -4 >> /ID [(a) (a)]`;
-  await fails(
-    PDF,
-    pdf([["a"]], encrypted),
-    "The file: the PDF is encrypted; it can be read only without a password.",
-  );
+  await fails(PDF, pdf([["a"]], encrypted), "The file: the PDF is encrypted; remove its password.");
   // Deflated twice: a few kB that are 1 GB.
   const content = deflateSync(deflateSync(Buffer.alloc(1_000_000_000, " "))).toString("latin1");
   const bomb = pdfOf([
@@ -218,11 +214,11 @@ test("check: keys of other formats, sheets, and expressions that can't be used",
   assert.deepEqual(messages({ format: "csv", sheet: 1 }), ["sheet: `sheet` is not a key of the format csv"]);
   assert.match(messages({ format: "xlsx", sheet: 0 })[0] ?? "", /sheet: schema/);
   assert.deepEqual(messages({ format: "pdf", rows: "x" }), [
-    "rows: the expression has no named group: `(?<total>[0-9.]+)` gives a field `total`",
+    "rows: the expression has no named group; `(?<total>[0-9.]+)`, for example, becomes the field `total`",
   ]);
   assert.match(
     messages({ format: "pdf", rows: "(?=x)" })[0] ?? "",
-    /^rows: not a regular expression that can be used/,
+    /^rows: not a supported regular expression/,
   );
   assert.deepEqual(messages({ format: "xml", rows: "a" }), [": the format xml needs `rows` and `columns`"]);
 });

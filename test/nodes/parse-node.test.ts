@@ -50,10 +50,10 @@ test("json: what isn't records fails with its place and without the data", async
     parse({ format: "json" }, "[{},7]"),
     /The value: item 1 is a number; every record must be an object/,
   );
-  await assert.rejects(parse({ format: "json" }, '"secret"'), /The value gives a text/);
+  await assert.rejects(parse({ format: "json" }, '"secret"'), /The value evaluates to a string/);
   await assert.rejects(
     parse({ format: "json", records: "$number(a)" }, '{"a":"secret"}'),
-    /records: expression `\$number\(a\)`: a value can't be read as a number/,
+    /records: expression `\$number\(a\)`: a value can't be converted to a number/,
   );
   await assert.rejects(
     parse({ format: "json" }, "[".repeat(5_000) + "]".repeat(5_000)),
@@ -98,12 +98,12 @@ test("csv: `skip` passes over lines before the header, whatever is in them, and 
       { no: "1", total: "2\n3" },
     ]);
   await assert.rejects(csv("x\ny\na,b\n1,2\n3\n", { skip: 2 }), {
-    message: "The value, line 5: the row has 1 values, and the header names 2 columns.",
+    message: "The value, line 5: the row has 1 values, but the header has 2 columns.",
   });
   await assert.rejects(csv('x\na,b\n1,"2\n', { skip: 1 }), /line 3: a quoted value is never closed/);
   await assert.rejects(csv("x\na,a\n", { skip: 1 }), /^NodeFailure: The value, line 2: the columns 1 and 2/);
   await assert.rejects(csv("x\ny", { skip: 2 }), {
-    message: "The value has fewer than the 2 lines that `skip` passes over: there is no header.",
+    message: "The value has fewer lines than `skip` (2), so there is no header.",
   });
   assert.deepEqual(await csv("", { skip: 2 }), []);
   assert.deepEqual(await csv("x\ny\n", { skip: 2 }), []);
@@ -131,7 +131,7 @@ test("`charset` stands above what the content type and the text say; a name that
   for (const name of CHARSETS) assert.doesNotThrow(() => new TextDecoder(name), name);
   assert.match(
     messages("klingon")[0] ?? "",
-    /^charset: `klingon` is not a charset that can be read; there are: utf-8, .*iso-8859-15, .*shift_jis$/,
+    /^charset: `klingon` is not a supported charset; the supported ones are utf-8, .*iso-8859-15, .*shift_jis$/,
   );
   // What a named charset gives can't be found in the bytes by what they say of themselves, so it is cleaned once more.
   assert.equal(parseType.unpacks?.({ format: "csv", charset: "utf-16le" }), true);
@@ -153,14 +153,14 @@ test("text: the whole is one record, in a field; nothing gives none, and what is
   assert.deepEqual(await parse(text, ""), [{ text: "" }]);
   assert.deepEqual(await parse(text, { form: "absent" }), []);
   await assert.rejects(parse(text, bytes([0xe4])), /^NodeFailure: The file is not utf-8 text/);
-  await assert.rejects(parse(text, { form: "json", json: {} }), /is JSON already/);
+  await assert.rejects(parse(text, { form: "json", json: {} }), /is already JSON/);
   let opened = 0;
   const open = async function* () {
     for (; opened < 100_000_000; opened += 1_000_000) yield Buffer.alloc(1_000_000, "x");
   };
   await assert.rejects(
     parse(text, { form: "file", filename: null, contentType: null, sizeBytes: 100_000_000, open }),
-    /The file is longer than 10000000 characters, the most that a field takes/,
+    /The file is longer than 10000000 characters, the maximum for a field/,
   );
   assert(opened < 12_000_000, String(opened));
   assert.match(
@@ -186,13 +186,13 @@ test("a file that is larger than a format reads at once fails early, and is neve
 test("csv: a ragged row, an open quote and a stray one are named by their line, without the data", async () => {
   const fails = (text: string, message: string) =>
     assert.rejects(csv(text), { name: "NodeFailure", message });
-  await fails("a,b\n1,2\n\n3\n", "The value, line 4: the row has 1 values, and the header names 2 columns.");
-  await fails("a,b\n1,2,3\n", "The value, line 2: the row has 3 values, and the header names 2 columns.");
+  await fails("a,b\n1,2\n\n3\n", "The value, line 4: the row has 1 values, but the header has 2 columns.");
+  await fails("a,b\n1,2,3\n", "The value, line 2: the row has 3 values, but the header has 2 columns.");
   await fails('a,b\n1,"secret\n', "The value, line 2: a quoted value is never closed.");
-  await fails('a,b\n"secret"x,2\n', "The value, line 2: a quoted value goes on after its closing quote.");
+  await fails('a,b\n"secret"x,2\n', "The value, line 2: a quoted value continues after its closing quote.");
   await fails(
     'a,b\nsecret"x",2\n',
-    "The value, line 2: a value that doesn't begin with a quote has one inside.",
+    "The value, line 2: a value that doesn't begin with a quote contains one.",
   );
   await fails(
     "a,b,a\n1,2,3\n",
@@ -257,7 +257,7 @@ test("text in another charset must say so; bytes that are no text are never mang
   assert.deepEqual(await csv(latin), [{ a: "ä" }]);
   await assert.rejects(
     csv({ ...latin, contentType: "text/csv; charset=klingon" }),
-    /a charset that is not known: klingon/,
+    /an unknown charset: klingon/,
   );
   await assert.rejects(parse({ format: "json" }, bytes([0xff, 0xfe])), /not utf-8 text/);
 });
@@ -328,7 +328,7 @@ test("html: rows that repeat the page over and over are refused before they fill
   const html = "<i>".repeat(400) + "x".repeat(400_000);
   await assert.rejects(
     parse({ format: "html", rows: "i", columns: { a: ":scope" } }, html),
-    /gives more than 50000000 characters/,
+    /produces more than 50000000 characters/,
   );
 });
 
@@ -339,8 +339,8 @@ test("html: several pages at once each get their own rows", async () => {
   assert.deepEqual(pages, [[{ a: "1" }], [{ a: "2" }], [{ a: "3" }]]);
 });
 
-test("only json takes a value that is JSON already", async () => {
-  await assert.rejects(parse({ format: "csv" }, { form: "json", json: {} }), /is JSON already/);
+test("only json takes a value that is already JSON", async () => {
+  await assert.rejects(parse({ format: "csv" }, { form: "json", json: {} }), /is already JSON/);
 });
 
 test("check names unknown formats, keys of another format, and what html needs", () => {

@@ -36,7 +36,8 @@ test("map: an expression makes one record, several, or none", async () => {
   );
   await assert.rejects(recordsOf(bad), {
     name: "NodeFailure",
-    message: "Record 1: expression gives a text; it must give an object, a list of objects, or nothing.",
+    message:
+      "Record 1: expression evaluates to a string; it must be an object, a list of objects, or nothing.",
   });
 });
 
@@ -47,7 +48,7 @@ test("map: a failing expression fails the node, with record and field and withou
     assert(error instanceof NodeFailure);
     assert.equal(
       error.message,
-      "Record 1: fields.total: expression `$number(n)`: a value can't be read as a number (at character 8)",
+      "Record 1: fields.total: expression `$number(n)`: a value can't be converted to a number (at character 8)",
     );
     return true;
   });
@@ -69,10 +70,10 @@ test("filter: true keeps; false, null and nothing drop; anything else fails", as
     [1, 5],
   );
   const { flow: bad } = await runNode({ type: "filter", from: "x", where: "n" }, { from: from() });
-  await assert.rejects(recordsOf(bad), /Record 0: where gives a number; it must give true or false/);
+  await assert.rejects(recordsOf(bad), /Record 0: where evaluates to a number; it must be true or false/);
   const second = [recordFlow([{ ok: true }, { ok: "secret" }], 1)];
   const { flow: late } = await runNode({ type: "filter", from: "x", where: "ok" }, { from: second });
-  await assert.rejects(recordsOf(late), { message: /^Record 1: where gives a text; / });
+  await assert.rejects(recordsOf(late), { message: /^Record 1: where evaluates to a string; / });
 });
 
 test("filter: a `from` of several nodes is one after the other, and $index counts over all", async () => {
@@ -168,7 +169,7 @@ test("validate: on_invalid drop leaves out, fail fails with the counts and lets 
     async () => {
       for await (const batch of failing.batches) flowed.push(...batch);
     },
-    { message: "2 of 4 records are not valid, and on_invalid is fail." },
+    { message: "2 of 4 records are invalid, and on_invalid is fail." },
   );
   assert.deepEqual(
     flowed.map((record) => record.data),

@@ -49,12 +49,15 @@ test("review: the question has its defaults, its templates rendered and its text
   assert.equal((await asked({ name: "The gate" })).title, "The gate");
   assert.equal((await asked({ title: "{{ $metadata.long }}" })).title, `${"x".repeat(254)}…`);
   await assert.rejects(asked({ title: "{{ $metadata.none }}" }), {
-    message: "title gives null; it must give a text.",
+    message: "title evaluates to null; it must be a string.",
   });
 });
 
 test("review: `on_timeout` wants a `timeout`", () => {
-  assert.match(check({ type: "review", on_timeout: "fail" })[0]?.message ?? "", /add `timeout`/);
+  assert.match(
+    check({ type: "review", on_timeout: "fail" })[0]?.message ?? "",
+    /has no effect without `timeout`/,
+  );
   assert.deepEqual(check({ type: "review", on_timeout: "fail", timeout: "1h" }), []);
 });
 
@@ -72,7 +75,7 @@ test("review: `apply` refuses what does not fit together, by name and place", ()
       "nodes[2].from the node `given` outputs a value, and `review` reads records; put a node of type `parse` between them",
       "nodes[2].tilte unknown key `tilte`; did you mean `title`?",
       "nodes[2].editable must be true or false, not text",
-      "nodes[2].on_timeout without a `timeout` there is none to be over; add `timeout`, as in `timeout: 3d`",
+      "nodes[2].on_timeout `on_timeout` has no effect without `timeout`; add one, for example `timeout: 3d`",
       "nodes[2].credential a node of type `review` uses no credential; remove it",
       "nodes[3].timeout must be at most 365d",
       "nodes[3].title `$counts` exists only in `when`",

@@ -19,23 +19,23 @@ interface GivenFile extends StreamedBody {
 }
 
 const UNKNOWN_TYPE = "application/octet-stream";
-/** RFC 9110, 8.3: a type with parameters. A caller may have named anything. */
+/** RFC 9110, 8.3: a type with parameters. The caller's value may be anything. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\t\u0020-\u007e]*)?$/;
 
-/** The bytes of the node that `file` names; null: the request has no such body. Throws NodeFailure. */
+/** The body from the node that `file` names; null: the request has no such body. Throws NodeFailure. */
 export function fileBody(context: NodeContext, { file }: HttpRequest, record?: Json): Body | null {
   if (file === undefined) return null;
   const given = fileOf(context, file, record);
   if (given === null)
     throw new NodeFailure(
       file === context.node.config["for_each"]
-        ? "request.file: the record has no file; a `filter` could leave it out."
-        : `request.file: the node "${file}" gives nothing; a \`when\` could leave this node out.`,
+        ? "request.file: the record has no file; use a `filter` to leave it out."
+        : `request.file: the node "${file}" has no output; use \`when\` to skip this node.`,
     );
   return { type: typeOf(given), content: given };
 }
 
-/** The templates of the parts. A list is rendered as an object: what gives nothing must not move its neighbours. */
+/** The templates of the parts. A list is rendered as an object, so that an item without a value doesn't shift the others. */
 export function partsTemplate({ multipart }: HttpRequest): JsonObject | undefined {
   return multipart === undefined
     ? undefined
@@ -89,7 +89,7 @@ const sizeOf = (section: Section): number =>
 
 interface Part {
   readonly name: string;
-  /** Taken from the document: only the document can refer to a file. */
+  /** From the document: only the document, never data, can refer to a file. */
   readonly written: Json;
   readonly rendered: Json | undefined;
   readonly boundary: string;
@@ -125,11 +125,11 @@ function textsOf({ name, rendered }: Part): readonly string[] {
 function scalar(value: Json | undefined, place: string): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value === "object")
-    throw new NodeFailure(`${place} gives ${kindOf(value)}; it must give a text.`);
+    throw new NodeFailure(`${place} evaluates to ${kindOf(value)}; it must be a string.`);
   return String(value);
 }
 
-/** A name inside quotes, as browsers write it (HTML, multipart/form-data encoding algorithm). */
+/** A name for use inside quotes, escaped as in browsers (HTML, multipart/form-data encoding algorithm). */
 function quoted(name: string): string {
   return name.toWellFormed().replaceAll("\r", "%0D").replaceAll("\n", "%0A").replaceAll('"', "%22");
 }
@@ -138,7 +138,10 @@ function typeOf({ contentType }: GivenFile): string {
   return contentType !== null && MEDIA_TYPE.test(contentType) ? contentType : UNKNOWN_TYPE;
 }
 
-/** Null: the node gives nothing. A text and a JSON value are files as well. Of `for_each` it is the file in the record. */
+/**
+ * The output of a node as a file; null if it has none. Text and JSON values count as files, too. For the node of `for_each`, it
+ * is the file in the record.
+ */
 function fileOf(context: NodeContext, source: string, record: Json | undefined): GivenFile | null {
   if (source === context.node.config["for_each"]) return fileIn(record, "The request");
   const flow = flowFrom(context, source);

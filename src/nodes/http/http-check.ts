@@ -41,7 +41,10 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
     (key) => key !== undefined,
   );
   if (results.length > 1)
-    findings.push({ path: [], message: "an http node has one of `records`, `parse`, `extract` and `save`" });
+    findings.push({
+      path: [],
+      message: "an http node has only one of `records`, `parse`, `extract` and `save`",
+    });
   if (config.parse !== undefined) {
     findings.push(
       ...parseFindings(config.parse).map(({ path, message }) => ({ path: ["parse", ...path], message })),
@@ -50,7 +53,7 @@ export function httpFindings(raw: JsonObject, common: CheckedCommon | undefined)
   if ((config.max_bytes ?? 0) > limits.wholeBytesMax && !isStreamed(config)) {
     findings.push({
       path: ["max_bytes"],
-      message: `only what is read as a stream may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top or at a path of names, without \`cursor\`, \`next_url\` and \`while\` in \`paginate\` and without texts in \`expect\` and \`until\``,
+      message: `only streamed responses may have more than ${limits.wholeBytesMax} bytes: \`save: file\`, ndjson, csv, and JSON whose list is at the top level or at a path of names, without \`cursor\`, \`next_url\` and \`while\` in \`paginate\` and without conditions on the text in \`expect\` and \`until\``,
     });
   }
   return [
@@ -75,7 +78,7 @@ function requestFindings({ request }: { readonly request: HttpRequest }): readon
   if (second !== undefined) {
     findings.push({
       path: ["request", second],
-      message: "a request has one body: `json`, `form`, `text`, `multipart` or `file`",
+      message: "a request has only one body: `json`, `form`, `text`, `multipart` or `file`",
     });
   }
   findings.push(...partFindings(request.multipart));
@@ -83,19 +86,19 @@ function requestFindings({ request }: { readonly request: HttpRequest }): readon
   if (body !== undefined && hasNoBody(method)) {
     findings.push({
       path: ["request", body],
-      message: `a ${method} request has no body; for a search by POST say \`method: POST\` and \`effect: read\``,
+      message: `a ${method} request has no body; for a search by POST set \`method: POST\` and \`effect: read\``,
     });
   }
   const names = Object.keys(request.headers ?? {}).map((name) => name.toLowerCase());
   if (hasDestination(method) && !names.includes("destination"))
     findings.push({
       path: ["request", "headers"],
-      message: `a ${method} says where to in the header \`Destination\`: a path, or a url within the hosts`,
+      message: `a ${method} request needs the header \`Destination\`: a path, or a url within the hosts`,
     });
   return findings;
 }
 
-/** Which file a part carries is the author's word and never the data's: `{ file }` stands in the document itself. */
+/** The author and never the data determines which file a part sends: `{ file }` must be in the document itself. */
 function partFindings(multipart: HttpRequest["multipart"]): readonly ConfigFinding[] {
   return Object.entries(multipart ?? {}).flatMap(([name, value]) => {
     const path = ["request", "multipart", name];
@@ -106,14 +109,17 @@ function partFindings(multipart: HttpRequest["multipart"]): readonly ConfigFindi
 }
 
 function partFinding(part: Json, path: ConfigFinding["path"]): readonly ConfigFinding[] {
-  if (Array.isArray(part)) return [{ path, message: "a part is a text or a file, and no list of lists" }];
+  if (Array.isArray(part))
+    return [{ path, message: "a part is a string, a file or a list of these, but not a list of lists" }];
   if (!isJsonObject(part)) return [];
   if (typeof part["file"] !== "string")
-    return [{ path, message: "a part with keys is a file and needs `file`, the node that outputs it" }];
+    return [
+      { path, message: "a part with keys is a file and needs the key `file`: the node that outputs it" },
+    ];
   return Object.entries(part).flatMap(([key, value]): readonly ConfigFinding[] => {
     if (!["file", "filename", "type"].includes(key))
-      return [{ path: [...path, key], message: "a file has the keys `file`, `filename` and `type`" }];
-    return typeof value === "string" ? [] : [{ path: [...path, key], message: "this is a text" }];
+      return [{ path: [...path, key], message: "a file has only the keys `file`, `filename` and `type`" }];
+    return typeof value === "string" ? [] : [{ path: [...path, key], message: "this must be a string" }];
   });
 }
 
@@ -128,21 +134,21 @@ function headerFindings(
     const isRepeated = seen.has(lower);
     seen.add(lower);
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]{1,100}$/.test(lower))
-      return [{ path, message: "this is not a header name" }];
+      return [{ path, message: "this is not a valid header name" }];
     if (RESERVED_HEADERS.has(lower))
-      return [{ path, message: `a node may not set ${lower}: the service does` }];
+      return [{ path, message: `a node can't set ${lower}, because the service sets it` }];
     if (isRepeated)
-      return [{ path, message: "the header is there twice; header names have no upper and lower case" }];
+      return [{ path, message: "the header is listed twice; header names are case-insensitive" }];
     if (lower === "authorization" && common !== undefined && common.credential !== null) {
-      return [{ path, message: "the node has a credential, whose strategy logs in; drop this header" }];
+      return [{ path, message: "the node has a credential, whose strategy logs in; remove this header" }];
     }
     return typeof value === "string" && /[\r\n\u0000]/.test(value)
-      ? [{ path, message: "a header value has no line breaks" }]
+      ? [{ path, message: "a header value must not contain line breaks" }]
       : [];
   });
 }
 
-/** Of `submit` and `extract`, which logins have as well. */
+/** Mistakes in `submit` and `extract`, which logins have as well. */
 function formFindings({ request, submit, extract = {}, paginate }: HttpConfig): readonly ConfigFinding[] {
   const findings = Object.entries(extract).flatMap(([name, each]) =>
     extractFindings(each, ["css", "json", "regex", "header"], ["extract", name]),
@@ -154,13 +160,13 @@ function formFindings({ request, submit, extract = {}, paginate }: HttpConfig): 
       {
         path: ["request", "method"],
         message:
-          "with `submit` the request asks for the page of the form, by GET; how the form is sent is said by the page",
+          "with `submit`, the request gets the form's page by GET; the page determines how the form is sent",
       },
     ];
   if (paginate !== undefined)
     findings.push({
       path: ["paginate"],
-      message: "a form is sent once and has no pages; send what it sends as a `request`, without `submit`",
+      message: "a form is submitted once and has no pages; send its data with a `request`, without `submit`",
     });
   return [...findings, ...submitFindings(submit, ["submit"])];
 }
@@ -171,7 +177,7 @@ function eachFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (config.for_each !== undefined && config.save !== undefined && bytesMax > limits.responseBytesMax)
     findings.push({
       path: ["max_bytes"],
-      message: `a file for each record is part of the record and has at most ${limits.responseBytesMax} bytes; without \`for_each\` it may be longer`,
+      message: `with \`for_each\` a file is part of its record and has at most ${limits.responseBytesMax} bytes; without \`for_each\` it may be longer`,
     });
   if (config.for_each === undefined && config.concurrency !== undefined)
     findings.push({ path: ["concurrency"], message: "`concurrency` belongs to `for_each`" });
@@ -199,9 +205,14 @@ function recordFindings({ records, parse, expect, ...config }: HttpConfig): read
   if (expect?.min_records === undefined) return [];
   const path = ["expect", "min_records"];
   if (effectOf(config) === "write")
-    return [{ path, message: "a write has happened, whatever it gives: `min_records` belongs to reads" }];
+    return [
+      {
+        path,
+        message: "`min_records` is only for reads: a write has happened, however many records it returns",
+      },
+    ];
   return records === undefined && parse === undefined
-    ? [{ path, message: "only records are counted: give the node `records` or `parse`" }]
+    ? [{ path, message: "only records are counted: add `records` or `parse` to the node" }]
     : [];
 }
 
@@ -217,7 +228,7 @@ function writeWarnings({ expect, refused, verify }: HttpConfig): readonly Config
       {
         path: ["verify"],
         message:
-          "a sign-in page or an error of status 200 does not have it either, and the write would be sent again; say in `verify.expect` what the page of the look-up always has",
+          "a sign-in page or an error page with status 200 doesn't contain it either, so the write would be sent again; add to `verify.expect` a condition that the look-up's page always meets",
       },
     ];
   if (
@@ -228,7 +239,7 @@ function writeWarnings({ expect, refused, verify }: HttpConfig): readonly Config
       {
         path: ["verify", "text"],
         message:
-          "the look-up sends this text, and a page that repeats what was asked for (`no results for …`) has it, too: the write would count as done; name the element of a result in `css`, with `:contains(…)`",
+          "the look-up sends this text, and a page that repeats the search term (`no results for …`) contains it, too, so the write would count as done; use `css` with the element of a result and `:contains(…)`",
       },
     ];
   if (expect === undefined || refused !== undefined || verify !== undefined) return [];
@@ -236,14 +247,14 @@ function writeWarnings({ expect, refused, verify }: HttpConfig): readonly Config
     {
       path: ["expect"],
       message:
-        "an answer that this does not take may have done its work, and an operator is asked each time; say in `refused` what the target's no looks like, or in `verify` how to look the write up",
+        "an answer that doesn't meet this may still have executed the write, so an operator must decide each time; add `refused` to recognise the target's refusals, or `verify` to look up the write",
     },
   ];
 }
 
 function readWarnings({ records, parse, expect, ...config }: HttpConfig): readonly ConfigFinding[] {
   const source = records ?? parse?.records;
-  // Of a path it is seen whether the answer still has the place where the list is; an expression just gives nothing.
+  // For a path, it is noticed if the answer no longer has a list there; an expression just evaluates to nothing.
   const isPlain = source === undefined || source.trim() === "$" || listPath(source) !== null;
   if (isPlain || config.for_each !== undefined) return [];
   const { min_records: fewest, text, json, css } = expect ?? {};
@@ -252,7 +263,7 @@ function readWarnings({ records, parse, expect, ...config }: HttpConfig): readon
     {
       path: records === undefined ? ["parse", "records"] : ["records"],
       message:
-        "an answer in which this expression finds nothing gives no records, also when the target has changed; say how many there must be in `expect.min_records` (0: none is fine)",
+        "if this expression finds nothing, for example because the target has changed, the node outputs no records; set `expect.min_records` to the least number of records (0: none is fine)",
     },
   ];
 }
@@ -261,13 +272,13 @@ function writeFindings(config: HttpConfig): readonly ConfigFinding[] {
   if (effectOf(config) === "read") {
     return (["verify", "on_unknown", "refused"] as const)
       .filter((key) => config[key] !== undefined)
-      .map((key) => ({ path: [key], message: `\`${key}\` belongs to writes, and this node reads` }));
+      .map((key) => ({ path: [key], message: `\`${key}\` is only for writes, and this node reads` }));
   }
   const findings: ConfigFinding[] = [];
   if (config.paginate !== undefined)
     findings.push({
       path: ["paginate"],
-      message: "a write has no pages; set `effect: read` if this request only reads",
+      message: "a write can't be paginated; set `effect: read` if this request only reads",
     });
   if (config.save !== undefined)
     findings.push({
@@ -295,11 +306,11 @@ function verifyFindings(verify: NonNullable<HttpConfig["verify"]>): readonly Con
     findings.push({
       path: ["verify"],
       message:
-        "say how the answer tells that the write is there, in `when` (over a JSON body), `text` or `css`",
+        "add a condition that is met if the write is there: `when` (over a JSON body), `text` or `css`",
     });
   const parts = css === undefined ? [] : splitUrlTemplate(css);
   if (parts === null)
-    findings.push({ path: ["verify", "css"], message: "a `{{` of the selector is never closed by `}}`" });
+    findings.push({ path: ["verify", "css"], message: "the selector has a `{{` without a matching `}}`" });
   else if (css !== undefined) {
     const shape = parts.map((part) => (part.kind === "literal" ? part.text : "x")).join("");
     if (!isSelector(shape))

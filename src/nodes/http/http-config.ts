@@ -28,27 +28,27 @@ const requestSchema = Type.Object(
       maxLength: 8_192,
       [TEMPLATE]: "request",
       description:
-        "Relative to the first of the strategy's hosts, or absolute within the hosts. Values inside a longer url are percent-encoded; the host part takes none.",
+        "Relative to the first of the strategy's hosts, or absolute within the hosts. Values inside a longer url are percent-encoded; the host must not contain any.",
     }),
-    query: pairs("Query parameters; a list repeats its name, nothing leaves the parameter out."),
-    headers: pairs("Headers besides those that the login adds."),
+    query: pairs("Query parameters. A list repeats its name; a parameter without a value is left out."),
+    headers: pairs("Headers in addition to those of the login."),
     json: template("A JSON body."),
-    form: pairs("A urlencoded form as the body."),
+    form: pairs("A URL-encoded form as the body."),
     text: Type.Optional(Type.String({ [TEMPLATE]: "request", description: "A text body." })),
     multipart: pairs(
-      "A multipart/form-data body: for each name a text, `{ file: <node>, filename, type }` for what a node gives as a file, or a list of these. What gives nothing is left out.",
+      "A multipart/form-data body: for each name a string, `{ file: <node>, filename, type }` for a file that a node outputs, or a list of these. A part without a value is left out.",
     ),
     file: Type.Optional(
       Type.String({
         minLength: 1,
         description:
-          "A node that gives a file: its bytes as the body. The node of `for_each`: the file in the record.",
+          "A node whose output, a file, is the body. With the node of `for_each`, the file in the record.",
       }),
     ),
   },
   {
     additionalProperties: false,
-    description: "The request. All of it are templates; a key whose template gives nothing is left out.",
+    description: "The request. All values are templates; a key whose template has no value is left out.",
   },
 );
 
@@ -59,7 +59,7 @@ const verifyRequestSchema = Type.Object(
     ),
     ...Type.Omit(requestSchema, ["method", "multipart", "file"]).properties,
   },
-  { additionalProperties: false, description: "The request that looks it up." },
+  { additionalProperties: false, description: "The request that looks up the write." },
 );
 
 const answerShape = answerKeys("response");
@@ -77,18 +77,21 @@ const expectSchema = Type.Object(
       Type.Integer({
         minimum: 0,
         description:
-          "Fewest records that a read gives, of all its pages or requests together. 0: none is fine, whatever the answer looks like.",
+          "The least number of records of a read, over all its pages or requests. 0: none is fine, whatever the answer looks like.",
       }),
     ),
   },
-  { additionalProperties: false, description: "What the answer must be, or the node fails." },
+  {
+    additionalProperties: false,
+    description: "Conditions for the answer. If one is not met, the node fails.",
+  },
 );
 
 const { not_text: _notText, ...refusalKeys } = answerShape;
 const refusalSchema = Type.Object(refusalKeys, {
   additionalProperties: false,
   minProperties: 1,
-  description: "An answer that has all of it is the target's no: nothing was written.",
+  description: "An answer that meets all of these conditions is a refusal: nothing was written.",
 });
 
 const untilSchema = Type.Object(
@@ -97,7 +100,7 @@ const untilSchema = Type.Object(
       Type.String({
         minLength: 1,
         [EXPRESSION]: "response",
-        description: "Over the JSON body: true of the last answer.",
+        description: "An expression over the JSON body: true when the answer is the last one.",
       }),
     ),
     status: answerShape.status,
@@ -105,17 +108,17 @@ const untilSchema = Type.Object(
     css: answerShape.css,
     every: Type.String({
       description:
-        "A duration, at least 1s: the time between an answer and the next request. Of a run that was handed back, at least 5s.",
+        "A duration of at least 1s: the time between an answer and the next request. At least 5s once the run has been handed back.",
     }),
     for: Type.String({
       description:
-        "A duration, at most 7d: how long it asks, from the first answer that will not do. After that the node fails.",
+        "A duration of at most 7d: the time limit, from the first answer that doesn't meet the conditions. After that the node fails.",
     }),
   },
   {
     additionalProperties: false,
     description:
-      "Of a read: sends the request again until the answer has all that is named here. What lasts longer than 30 seconds holds no worker and no place of the account between two requests.",
+      "For a read: repeats the request until the answer meets all of these conditions. After 30 seconds, the run occupies no worker and no slot of the account between two requests.",
   },
 );
 
@@ -125,13 +128,13 @@ export const httpSchema = Type.Object(
     submit: Type.Optional(
       submitSchema(
         "request",
-        "Sends a form of the page that `request` asks for, with its hidden inputs. A write, unless `effect: read` says otherwise.",
+        "Submits a form of the page that `request` gets, with its hidden inputs. A write, unless `effect` is `read`.",
       ),
     ),
     follow: Type.Optional(
       Type.Boolean({
         default: true,
-        description: "Whether redirects are followed; with false the redirect itself is the answer.",
+        description: "Whether redirects are followed. If false, a redirect is the answer.",
       }),
     ),
     paginate: Type.Optional(paginateSchema),
@@ -141,7 +144,7 @@ export const httpSchema = Type.Object(
       Type.String({
         minLength: 1,
         [EXPRESSION]: "response",
-        description: "Over the JSON body: a list of objects, or one object for a single record.",
+        description: "An expression over the JSON body: a list of objects, or an object for a single record.",
       }),
     ),
     parse: Type.Optional(parseSchema),
@@ -152,13 +155,14 @@ export const httpSchema = Type.Object(
         {
           minProperties: 1,
           description:
-            "A record with these fields, each with where its value is found in the answer. With `for_each` the record of the request, with `status` and these fields.",
+            "Outputs a record with these fields, each with the place of its value in the answer. With `for_each`, adds `status` and these fields to the request's record.",
         },
       ),
     ),
     effect: Type.Optional(
       Type.Enum(["read", "write"], {
-        description: "Default: read for GET, HEAD, PROPFIND and REPORT without `submit`, else write.",
+        description:
+          "Default: `read` for GET, HEAD, PROPFIND and REPORT without `submit`, otherwise `write`.",
       }),
     ),
     max_bytes: Type.Optional(
@@ -167,14 +171,14 @@ export const httpSchema = Type.Object(
         maximum: limits.streamedBytesMax,
         default: limits.responseBytesMax,
         description:
-          "Longest response, decompressed, in bytes. Over 100 MB only for what is read as a stream: `save: file`, ndjson, csv, and JSON whose list is at the top or at a path of names.",
+          "The largest decompressed response, in bytes. More than 100 MB is only possible for streamed responses: `save: file`, ndjson, csv, and JSON whose list is at the top level or at a path of names.",
       }),
     ),
     for_each: Type.Optional(
       Type.String({
         minLength: 1,
         description:
-          "A node that gives records: one request for each, or its pages. The record is the root of the request's templates, and `$record` in expressions over the answer. Gives the records of every answer, or the record itself with `status`, and with `save: file` with `file`.",
+          "A node that outputs records: sends a request, or its pages, for each of them. The record is the root of the request's templates, and `$record` in expressions over the answer. Outputs the records of every answer, or the record itself with `status` and, with `save: file`, `file`.",
       }),
     ),
     concurrency: Type.Optional(
@@ -182,19 +186,18 @@ export const httpSchema = Type.Object(
         minimum: 1,
         maximum: limits.requestsAtOnceMax,
         default: 1,
-        description: "for_each: requests at once.",
+        description: "With `for_each`: concurrent requests.",
       }),
     ),
     throttle: Type.Optional(
       Type.Object(
         {
-          requests: Type.Integer({ minimum: 1, maximum: 100_000, description: "How many." }),
+          requests: Type.Integer({ minimum: 1, maximum: 100_000, description: "The number of requests." }),
           per: Type.Unsafe<Json>({ description: "A duration, e.g. 1s, 1m." }),
         },
         {
           additionalProperties: false,
-          description:
-            "At most so many requests per time, evenly spaced, of all runs of the Blueprint together.",
+          description: "The maximum rate of requests, evenly spaced, over all runs of the Blueprint.",
         },
       ),
     ),
@@ -206,7 +209,7 @@ export const httpSchema = Type.Object(
             Type.String({
               minLength: 1,
               [EXPRESSION]: "verify",
-              description: "Over the JSON body: true when the write is there.",
+              description: "An expression over the JSON body: true if the write is there.",
             }),
           ),
           text: Type.Optional(
@@ -214,7 +217,7 @@ export const httpSchema = Type.Object(
               minLength: 1,
               [TEMPLATE]: "request",
               description:
-                "The write is there when the answer contains this, e.g. `{{ $token }}`; of an HTML page: the text that a reader sees.",
+                "The write is there if the answer contains this, e.g. `{{ $token }}`. For an HTML page, only the visible text counts.",
             }),
           ),
           css: Type.Optional(
@@ -223,7 +226,7 @@ export const httpSchema = Type.Object(
               maxLength: 1_000,
               [TEMPLATE]: "request",
               description:
-                'The write is there when the HTML page has such an element, e.g. `tr[data-ref="{{ number }}"]`. Values are escaped.',
+                'The write is there if the HTML page has an element that matches, e.g. `tr[data-ref="{{ number }}"]`. Values are escaped.',
             }),
           ),
           expect: Type.Optional(
@@ -231,34 +234,34 @@ export const httpSchema = Type.Object(
               additionalProperties: false,
               minProperties: 1,
               description:
-                "What the answer must be to be believed, with or without the write; otherwise the node fails. Default: 200 to 206, 404.",
+                "Conditions that the answer always meets, with or without the write; otherwise the node fails. Default: status 200 to 206, or 404.",
             }),
           ),
         },
         {
           additionalProperties: false,
           description:
-            "How a write that may have happened is looked up, before it is sent again. A 404 means that it is not there.",
+            "How to look up a write that may have happened, before it is sent again. A 404 means that it is not there.",
         },
       ),
     ),
     refused: Type.Optional(
       Type.Union([refusalSchema, Type.Array(refusalSchema, { minItems: 1, maxItems: 20 })], {
         description:
-          "Of a write: what the target's no looks like (or a list of such answers). What fits neither `expect` nor this may have happened.",
+          "For a write: how to recognise the target's refusals (one set of conditions, or a list). An answer that meets neither `expect` nor this may have executed the write.",
       }),
     ),
     on_unknown: Type.Optional(
       Type.Enum(["review", "fail"], {
         default: "review",
         description:
-          "A write that may have happened and can't be looked up: the operator says whether it did, or the run fails.",
+          "What to do with a write that may have happened and can't be looked up: the operator decides whether it did, or the run fails.",
       }),
     ),
     save: Type.Optional(
       Type.Literal("file", {
         description:
-          "Gives the response as a file, whatever its bytes are; with `for_each` as the field `file` of each record.",
+          "Outputs the response as a file, whatever its bytes are; with `for_each`, as the field `file` of each record.",
       }),
     ),
   },
@@ -266,11 +269,11 @@ export const httpSchema = Type.Object(
 );
 
 export type HttpConfig = Static<typeof httpSchema>;
-/** Of a node, or of its `verify`, which has no files. */
+/** The request of a node, or of its `verify`, which has no files. */
 export type HttpRequest = HttpConfig["request"];
 export type Until = Static<typeof untilSchema>;
 
-/** Called with any config: of a broken one it says what can be said. */
+/** Called with any config; for an invalid one, the result is a best guess. */
 export function effectOf(config: {
   readonly effect?: unknown;
   readonly request?: unknown;
@@ -283,8 +286,8 @@ export function effectOf(config: {
 }
 
 /**
- * Whether responses go to a file while they come: those that may be longer than usual, and are files or read as a stream. What
- * looks at the text (`expect.text`, `until.when`) or at the whole of it (a cursor, an expression) has it in memory.
+ * Whether responses are streamed to a file: those that may be longer than usual, and are saved as files or parsed as a stream.
+ * Conditions on the text (`expect.text`, `until.when`), cursors and expressions need the whole response in memory.
  */
 export function isStreamed(config: Partial<HttpConfig>): boolean {
   const { max_bytes: bytesMax = 0, expect, until, paginate, parse } = config;
@@ -321,7 +324,7 @@ export function addedVariables({ paginate, for_each: each }: JsonObject): AddedV
   };
 }
 
-/** Which variables the templates of a request see: the record's with `for_each`, `$token` in writes. */
+/** The variables in the templates of a request: with `for_each` those of the record, in writes `$token`. */
 export function requestScopeOf(config: JsonObject): ExpressionScopeKind {
   const isWrite = effectOf(config) === "write";
   if (config["for_each"] === undefined) return isWrite ? "write" : "run";

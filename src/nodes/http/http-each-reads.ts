@@ -3,17 +3,17 @@ import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { must } from "#lib/assert.ts";
 import { flowFrom, type NodeContext } from "#nodes/define-node.ts";
 import { describeRequest, type HttpConfig } from "./http-config.ts";
-import { exchange, type Asked } from "./http-exchange.ts";
+import { exchange, type RequestContext } from "./http-exchange.ts";
 import { fileOfResponse } from "./http-file.ts";
 import { recordsOfPages } from "./http-pages.ts";
-import { extractFields, prepareAsked } from "./http-submit.ts";
-import { fuller, inOrder } from "#nodes/records/in-order.ts";
+import { extractFields, prepareNodeRequest } from "./http-submit.ts";
+import { mergeSmallBatches, inOrder } from "#nodes/records/in-order.ts";
 import { indexedBatches, recordScopes } from "#nodes/records/record-flow.ts";
 import { withFile } from "#nodes/records/record-file.ts";
 import { requireRecords } from "./require-records.ts";
 
 /** One record of `for_each`, and the request that is made for it. */
-interface Item extends Asked {
+interface Item extends RequestContext {
   readonly record: DataRecord;
 }
 
@@ -24,7 +24,7 @@ export async function* recordsOfEachRead(context: NodeContext, config: HttpConfi
     recordsOfItem(inner, config, item),
   );
   let total = 0;
-  for await (const batch of fuller(all)) {
+  for await (const batch of mergeSmallBatches(all)) {
     total += batch.length;
     yield batch;
   }
@@ -45,7 +45,7 @@ async function* itemsOf(context: NodeContext, config: HttpConfig): AsyncGenerato
   }
 }
 
-/** A record keeps its `errors` and `isValid`, and passes them on to all records that are derived from it. */
+/** A record's `errors` and `isValid` are copied to all records that are derived from it. */
 async function* recordsOfItem(context: NodeContext, config: HttpConfig, item: Item): RecordBatches {
   const { record } = item;
   if (config.records !== undefined || config.parse !== undefined) {
@@ -53,7 +53,7 @@ async function* recordsOfItem(context: NodeContext, config: HttpConfig, item: It
       yield batch.map(({ data }) => ({ ...record, data }));
     return;
   }
-  const request = await prepareAsked(context, config, item);
+  const request = await prepareNodeRequest(context, config, item);
   const response = await exchange(context, config, request, item);
   const { status, body } = response;
   context.log("response", { status, bytes: body.byteLength });

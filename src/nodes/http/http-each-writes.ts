@@ -5,21 +5,21 @@ import { must } from "#lib/assert.ts";
 import { flowFrom, type Flow, type KnownWrite, type NodeContext } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
 import { describeRequest, type HttpConfig } from "./http-config.ts";
-import type { Asked } from "./http-exchange.ts";
+import type { RequestContext } from "./http-exchange.ts";
 import { withJson } from "./http-json.ts";
-import { extractFields, prepareAsked } from "./http-submit.ts";
+import { extractFields, prepareNodeRequest } from "./http-submit.ts";
 import { isThere } from "./http-verify.ts";
 import { executeWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
 import { inLanes } from "#nodes/records/lanes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "#nodes/records/record-flow.ts";
 
 /** One write of a node: for one record of `for_each`, or the node's only one. */
-interface Item extends Asked {
+interface Item extends RequestContext {
   readonly ordinal: number;
   readonly record: DataRecord | null;
 }
 
-/** `for_each` of a node that writes (docs/nodes/http.md): what the writes give, in the order of the records. */
+/** `for_each` of a node that writes (docs/nodes/http.md): the outputs of the writes, in the order of the records. */
 export async function* recordsOfEachWrite(context: NodeContext, config: HttpConfig): RecordBatches {
   const source = must(config.for_each, "the node of for_each");
   for await (const { first, batch } of indexedBatches([flowFrom(context, source)])) {
@@ -37,7 +37,7 @@ export async function* recordsOfEachWrite(context: NodeContext, config: HttpConf
   }
 }
 
-/** A node's only write: its records, or the answer's text. */
+/** A node's only write: outputs its records, or the answer's text. */
 export async function writeAlone(context: NodeContext, config: HttpConfig): Promise<Flow> {
   const item = itemOf(context, config, { ordinal: 0, record: null, scope: {} });
   const known = await context.writes.known(0, 1);
@@ -103,7 +103,7 @@ async function writeItem(
   const { verify } = config;
   const write: Write = {
     ordinal: item.ordinal,
-    prepare: async () => await prepareAsked(context, config, item),
+    prepare: async () => await prepareNodeRequest(context, config, item),
     subject: item,
     read: async (response) => await readAnswer(context, config, item, response),
     whenFound: foundOutcome(config, item),
@@ -112,7 +112,7 @@ async function writeItem(
   return await executeWrite(context, config, write, known);
 }
 
-/** What an answer gives: `records` over its JSON, or the record itself with `status`, or its text. */
+/** The output of an answer: `records` evaluated on its JSON, or the record itself with `status`, or its text. */
 async function readAnswer(
   context: NodeContext,
   config: HttpConfig,
@@ -144,7 +144,7 @@ async function readAnswer(
   );
 }
 
-/** The answer of such a write is lost: a record goes on as it was, with `status` saying how it is known. */
+/** The output if the answer was lost: the record unchanged, with a `status` that says how the outcome is known. */
 function foundOutcome(config: HttpConfig, { record }: Item): Json {
   if (record === null) return givesRecords(config) ? [] : { text: "" };
   return { ...record.data, status: "found" };
@@ -154,7 +154,7 @@ function foundOutcome(config: HttpConfig, { record }: Item): Json {
 const givesRecords = ({ records, parse, extract }: HttpConfig): boolean =>
   [records, parse, extract].some((key) => key !== undefined);
 
-/** A record keeps its `errors` and `isValid`, and passes them on to all records that are derived from it. */
+/** A record's `errors` and `isValid` are copied to all records that are derived from it. */
 function recordsGiven(json: Json | undefined, record: DataRecord | undefined): readonly DataRecord[] {
   return recordsFromJson(json, "the response").map((given) =>
     record === undefined ? validRecord(given.data) : { ...record, data: given.data },

@@ -24,17 +24,17 @@ import type { Pairs, PreparedRequest } from "./http-request.ts";
 export interface Subject {
   /** The beginning of messages about it. */
   readonly place: string;
-  /** What expressions over its answer see besides the run's variables: `$record`. */
+  /** Variables of expressions over its answer, in addition to the run's: `$record`. */
   readonly seen: JsonObject;
 }
 
-/** What a request is made for. */
-export interface Asked extends Subject {
-  /** What its templates see. */
+/** The context of a request with its template scope. */
+export interface RequestContext extends Subject {
+  /** The scope of its templates. */
   readonly scope: Scope;
 }
 
-/** Sends a request, again where that may help, and gives the response that the node expects. Throws NodeFailure. */
+/** Sends a request, with retries, and returns the response if it meets the node's conditions. Throws NodeFailure. */
 export async function exchange(
   context: NodeContext,
   config: HttpConfig,
@@ -71,7 +71,7 @@ export async function exchange(
   }
 }
 
-/** `throttle` (docs/nodes/http.md): evenly spaced, for all runs of the Blueprint together. */
+/** `throttle` (docs/nodes/http.md): waits for a slot; slots are evenly spaced over all runs of the Blueprint. */
 export async function waitForSlot(context: NodeContext, { throttle }: HttpConfig): Promise<void> {
   if (throttle === undefined) return;
   await context.takeSlot(must(parseDuration(throttle.per), "a checked duration") / throttle.requests);
@@ -126,8 +126,8 @@ async function expected(
 }
 
 /**
- * Why a response is not what the node expects, to stand right behind the place; null: it is. RFC 4918, 9.8.5 and 9.9.4: a COPY or MOVE
- * that was done is answered 201 or 204, and 207 where a part of it failed.
+ * Why a response does not meet the node's conditions, as a phrase that follows the place; null: it does. RFC 4918, 9.8.5 and
+ * 9.9.4: a successful COPY or MOVE is answered with 201 or 204, and a partly failed one with 207.
  */
 export async function mismatch(
   context: NodeContext,
@@ -136,7 +136,7 @@ export async function mismatch(
   subject: Subject,
 ): Promise<string | null> {
   if (response.status === 207 && expect?.status === undefined && hasDestination(request.method))
-    return " answered 207: not all of it was done";
+    return " returned 207: a part of it failed";
   const miss = await findMiss(answerTools(context, subject), expect, response);
   if (miss === null) return null;
   if (miss.kind === "content") return `: ${miss.phrase}`;
@@ -145,9 +145,9 @@ export async function mismatch(
   // RFC 9110, 15.5.2.
   const why =
     miss.status === 401 && slot !== null
-      ? ` (the target did not take the credential of the slot "${slot}")`
+      ? ` (the target did not accept the credential of the slot "${slot}")`
       : "";
-  return ` answered ${miss.status}; expected is ${wanted}${why}`;
+  return ` returned ${miss.status}; expected ${wanted}${why}`;
 }
 
 /** Whether a response is a refusal by the node's definition. */
@@ -179,14 +179,16 @@ export function answerTools(
       const value = valueOf(outcomes?.[0], `${place}: ${key}`);
       if (value === undefined || value === null) return false;
       if (typeof value === "boolean") return value;
-      throw fail(`${place}: \`${key}\` gives ${kindOf(value)}; write a comparison, or \`$boolean(…)\``);
+      throw fail(
+        `${place}: \`${key}\` evaluates to ${kindOf(value)}; write a comparison, or \`$boolean(…)\``,
+      );
     },
   };
 }
 
 /**
- * The body as text. Bytes that aren't text (a PDF, an image) are a NodeFailure, never mangled. `named`: the charset that the document
- * says, whatever the answer does.
+ * The body as text. Bytes that aren't text (a PDF, an image) cause a NodeFailure and are never mangled. `named`: the charset from
+ * the document, which overrides the answer's.
  */
 export function responseText(response: OutboundResponse, place: string, named?: string): string {
   if (named !== undefined) return decodeWhole(response.body, named, `${place}: the response`);
@@ -194,14 +196,14 @@ export function responseText(response: OutboundResponse, place: string, named?: 
   const charset = charsetOf(contentType);
   if ((charset === null || charset === "utf-8" || charset === "utf8") && !isUtf8(response.body)) {
     throw new NodeFailure(
-      `${place}: the response (${mediaType(contentType)}) is not UTF-8 text. \`save: file\` keeps it as a file.`,
+      `${place}: the response (${mediaType(contentType)}) is not UTF-8 text. Use \`save: file\` to keep it as a file.`,
     );
   }
   return response.text();
 }
 
 export function mediaType(contentType: string | undefined): string {
-  // Whole or not at all: what the redactor looks for must not be cut in two.
+  // Completely or not at all: the redactor must be able to find complete values.
   const match = /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?=$|[\s;])/.exec(contentType ?? "");
-  return match?.[0] ?? (contentType === undefined ? "no content type" : "an odd content type");
+  return match?.[0] ?? (contentType === undefined ? "no content type" : "an invalid content type");
 }

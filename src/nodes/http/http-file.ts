@@ -16,7 +16,7 @@ export function fileOfResponse({ body, headers, url, kept }: OutboundResponse): 
   };
 }
 
-/** RFC 6266: the name that the target gives, without its folders; else the last part of the path, if it looks like a file's. */
+/** RFC 6266: the name from the target, without folders; else the last part of the path, if it looks like a file name. */
 function filenameOf(disposition: string, url: string): string | null {
   const extended = /;\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^']*'([^\s;]+)/i.exec(disposition);
   const plain = /;\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))/i.exec(disposition);

@@ -1,11 +1,11 @@
-import { NoJson, type Scope } from "#domain/expression.ts";
+import { NotJson, type Scope } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { reserveJsonMemory } from "#domain/json-room.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { mediaType, responseText } from "./http-exchange.ts";
 
-/** Works on the JSON of an answer, as the root of expressions, while there is room for it. */
+/** Processes the JSON of an answer, as the root of expressions, once there is room for it in the memory budget. */
 export async function withJson<T>(
   { signal }: NodeContext,
   response: OutboundResponse,
@@ -23,7 +23,7 @@ export async function withJson<T>(
     if (!body.ok) throw fail(body.problem);
     return await work(body.root);
   } catch (error) {
-    throw error instanceof NoJson ? fail(error.message) : error;
+    throw error instanceof NotJson ? fail(error.message) : error;
   } finally {
     release();
   }

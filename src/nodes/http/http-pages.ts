@@ -2,18 +2,22 @@ import { limits } from "#domain/limits.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { exchange, type Asked } from "./http-exchange.ts";
+import { exchange, type RequestContext } from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
-import { prepareAsked } from "./http-submit.ts";
+import { prepareNodeRequest } from "./http-submit.ts";
 import { exchangeUntil } from "./http-until.ts";
-import { tellMissing } from "#nodes/parse/missing-records.ts";
+import { reportMissing } from "#nodes/parse/missing-records.ts";
 import { firstPage, leadTo, nextPage, type PageAt } from "./next-page.ts";
 import { PageRepeats } from "./page-repeats.ts";
 import { readPageVariables } from "./page-variables.ts";
 import { readPage } from "./read-page.ts";
 
-/** The records of every page, page by page. Throws NodeFailure when there is more to come after `max_pages`. */
-export async function* recordsOfPages(context: NodeContext, config: HttpConfig, asked: Asked): RecordBatches {
+/** The records of every page, page by page. Throws NodeFailure if there are more than `max_pages`. */
+export async function* recordsOfPages(
+  context: NodeContext,
+  config: HttpConfig,
+  asked: RequestContext,
+): RecordBatches {
   const { paginate } = config;
   const pagesMax = paginate?.max_pages ?? limits.pagesMax;
   const repeats = paginate === undefined ? null : new PageRepeats();
@@ -24,8 +28,8 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
     // `until` applies to the first page: after it, the target's work is done.
     const send = number === 1 ? exchangeUntil : exchange;
     const response = await send(context, config, await requestAt(at), { place, seen: asked.seen });
-    // Later pages may be empty: most kinds of paging end with an empty page.
-    const missing = number === 1 ? tellMissing(context, config, place) : undefined;
+    // Later pages may be empty: most kinds of pagination end with an empty page.
+    const missing = number === 1 ? reportMissing(context, config, place) : undefined;
     const variables = { ...asked.seen, ...at.variables };
     const page = await readPage(context, config, response, { place, variables, missing });
     let records = 0;
@@ -52,18 +56,18 @@ export async function* recordsOfPages(context: NodeContext, config: HttpConfig, 
   }
 }
 
-/** Gives the request of a page. Its templates are rendered once, unless they say which page is wanted. */
+/** Creates the request for a page. Its templates are rendered once, unless they contain the page's variables. */
 function requestsOf(
   context: NodeContext,
   config: HttpConfig,
-  asked: Asked,
+  asked: RequestContext,
 ): (at: PageAt) => Promise<PreparedRequest> {
   const { scope } = asked;
-  const isAnew = readPageVariables(config.request, config.paginate).length > 0;
+  const rendersEachPage = readPageVariables(config.request, config.paginate).length > 0;
   let once: PreparedRequest | null = null;
   return async (at) => {
-    if (isAnew || once === null)
-      once = await prepareAsked(context, config, {
+    if (rendersEachPage || once === null)
+      once = await prepareNodeRequest(context, config, {
         ...asked,
         scope: { ...scope, variables: { ...scope.variables, ...at.variables } },
       });

@@ -10,7 +10,7 @@ import { splitUrlTemplate, type UrlPart } from "#domain/url-template.ts";
 
 export type Pairs = readonly (readonly [name: string, value: string])[];
 
-/** A request as it is sent, before paging adds to its query. */
+/** A rendered request, before pagination adds to its query. */
 export interface PreparedRequest {
   readonly method: string;
   readonly url: string;
@@ -19,10 +19,10 @@ export interface PreparedRequest {
   readonly body: string | StreamedBody | undefined;
 }
 
-/** A header value: visible ASCII, Latin-1, spaces and tabs. No CR, LF or NUL, which would begin another header. */
+/** A header value: visible ASCII, Latin-1, spaces and tabs. No CR, LF or NUL, which could begin another header. */
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-/** Renders the request's templates, all in one hop. A template that gives nothing (or null) leaves its key out. */
+/** Renders all templates of the request in one call. If a template has no value (or null), its key is left out. */
 export async function prepareRequest(
   context: NodeContext,
   config: HttpRequest,
@@ -60,8 +60,9 @@ function present(keys: { readonly [key: string]: Json | undefined }): JsonObject
 }
 
 /**
- * The values are percent-encoded where they stand in a longer url, so that none can end a path segment, begin a query or name
- * another host; `.` and `..` would still climb. A url that is one expression is taken as it is: relative, or within the hosts.
+ * Values inside a longer url are percent-encoded, so that none can end a path segment, begin a query or name another host; `.`
+ * and `..` are rejected, because they would lead to another path. A url that is a single expression is used unchanged: relative,
+ * or within the hosts.
  */
 function renderedUrl(parts: readonly UrlPart[], values: JsonObject): string {
   const [whole] = parts;
@@ -69,7 +70,7 @@ function renderedUrl(parts: readonly UrlPart[], values: JsonObject): string {
     const url = values["0"];
     if (typeof url !== "string" || url === "")
       throw new NodeFailure(
-        `request.url gives ${url === "" ? "an empty text" : kindOf(url)}; it must give a url.`,
+        `request.url evaluates to ${url === "" ? "an empty string" : kindOf(url)}; it must be a url.`,
       );
     return url;
   }
@@ -79,7 +80,7 @@ function renderedUrl(parts: readonly UrlPart[], values: JsonObject): string {
   const [path = ""] = url.split(/[?#]/, 1);
   if (parts.length > 1 && path.split("/").some((segment) => segment === "." || segment === "..")) {
     throw new NodeFailure(
-      "request.url: a value gives the path segment `.` or `..`, which would lead to another path.",
+      "request.url: a value is the path segment `.` or `..`, which would lead to another path.",
     );
   }
   return url;
@@ -89,7 +90,7 @@ function encoded(value: Json | undefined): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "object")
     throw new NodeFailure(
-      `request.url: an expression gives ${kindOf(value)}; it must give a text or a number.`,
+      `request.url: an expression evaluates to ${kindOf(value)}; it must be a string or a number.`,
     );
   return encodeURIComponent(String(value).toWellFormed());
 }
@@ -97,14 +98,15 @@ function encoded(value: Json | undefined): string {
 /** Names and values of a query or a form; a list repeats its name. */
 function pairsOf(value: Json | undefined, place: string): Pairs {
   if (value === undefined || value === null) return [];
-  if (!isJsonObject(value)) throw new NodeFailure(`${place} gives ${kindOf(value)}; it must give an object.`);
+  if (!isJsonObject(value))
+    throw new NodeFailure(`${place} evaluates to ${kindOf(value)}; it must be an object.`);
   return Object.entries(value).flatMap(([name, item]) => {
     const items: readonly Json[] = Array.isArray(item) ? item : [item];
     return items.flatMap((single): Pairs => {
       if (single === null) return [];
       if (typeof single === "object")
         throw new NodeFailure(
-          `${place}.${name} gives ${kindOf(single)}; it must give a text, a number, true or false, or a list of them.`,
+          `${place}.${name} evaluates to ${kindOf(single)}; it must be a string, a number, true or false, or a list of these.`,
         );
       return [[name, String(single)]];
     });
@@ -116,7 +118,7 @@ function headerPairs(value: Json | undefined, hasCredential: boolean): Pairs {
   for (const [name, text] of pairs) {
     if (!HEADER_VALUE.test(text))
       throw new NodeFailure(
-        `request.headers.${name}: the value holds a character that no header may have (a line break, or one outside Latin-1).`,
+        `request.headers.${name}: the value contains a character that is not allowed in a header (a line break, or one outside Latin-1).`,
       );
     if (hasCredential && name.toLowerCase() === "authorization") {
       throw new NodeFailure(
@@ -136,6 +138,6 @@ function bodyOf(values: JsonObject): Body | null {
   }
   if (text === undefined || text === null) return null;
   if (typeof text === "object")
-    throw new NodeFailure(`request.text gives ${kindOf(text)}; it must give a text.`);
+    throw new NodeFailure(`request.text evaluates to ${kindOf(text)}; it must be a string.`);
   return { type: "text/plain;charset=utf-8", content: String(text) };
 }

@@ -5,16 +5,16 @@ import type { JsonObject } from "#domain/json.ts";
 import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { exchange, type Asked, type Subject } from "./http-exchange.ts";
+import { exchange, type RequestContext, type Subject } from "./http-exchange.ts";
 import { prepareRequest, type PreparedRequest } from "./http-request.ts";
 
 const fail = (message: string): NodeFailure => new NodeFailure(`${message}.`);
 
-/** The request of the node, or with `submit` that of the form, whose page is asked for anew each time. Throws NodeFailure. */
-export async function prepareAsked(
+/** The request of the node or, with `submit`, of the form, whose page is requested again each time. Throws NodeFailure. */
+export async function prepareNodeRequest(
   context: NodeContext,
   { request, submit, max_bytes, throttle }: HttpConfig,
-  { scope, seen, place }: Asked,
+  { scope, seen, place }: RequestContext,
 ): Promise<PreparedRequest> {
   const prepared = await prepareRequest(context, request, scope);
   if (submit === undefined) return prepared;
@@ -35,7 +35,7 @@ export async function prepareAsked(
   return { ...(await buildSubmit(tools, submit, [response])), query: [] };
 }
 
-/** What `extract` finds in an answer: data, whatever it is. Throws NodeFailure when a required value is not there. */
+/** The values that `extract` finds in an answer. Throws NodeFailure when a required value is missing. */
 export async function extractFields(
   { expressions, signal }: NodeContext,
   extract: NonNullable<HttpConfig["extract"]>,
@@ -53,6 +53,6 @@ export async function extractFields(
     },
   };
   const found = await extractAll(tools, Object.entries(extract), response);
-  // Every record has every field, as with the columns of a table.
+  // Every record has every field, like the columns of a table.
   return Object.fromEntries(Object.keys(extract).map((name) => [name, found[name] ?? null]));
 }

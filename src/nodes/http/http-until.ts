@@ -9,8 +9,8 @@ import { answerTools, exchange, mediaType, type Subject } from "./http-exchange.
 import type { PreparedRequest } from "./http-request.ts";
 
 /**
- * `until` (docs/nodes/http.md): sends the request until its answer will do. Each answer must be what `expect` says, so that a job that failed
- * ends the node at once. Without `until` it sends it once. Throws NodeFailure.
+ * `until` (docs/nodes/http.md): repeats the request until its answer meets the conditions. Each answer must also meet `expect`,
+ * so that the node fails as soon as the target's job fails. Without `until` the request is sent once. Throws NodeFailure.
  */
 export async function exchangeUntil(
   context: NodeContext,
@@ -33,7 +33,7 @@ export async function exchangeUntil(
   }
 }
 
-/** Why an answer is not final, as a phrase with the document's keys; null: it is final. */
+/** Why an answer is not final, as a phrase that uses the document's keys; null: it is final. */
 async function missedOf(
   context: NodeContext,
   until: Until,
@@ -72,7 +72,7 @@ export function untilFindings(config: HttpConfig): readonly ConfigFinding[] {
       {
         path: ["until"],
         message:
-          "a write is sent once, and `until` asks again: put it on a later node that reads; set `effect: read` if this request only reads",
+          "a write is sent once, and `until` repeats the request: move `until` to a later node that reads, or set `effect: read` if this request only reads",
       },
     ];
   if (each !== undefined)
@@ -80,21 +80,22 @@ export function untilFindings(config: HttpConfig): readonly ConfigFinding[] {
       {
         path: ["until"],
         message:
-          "a node with `for_each` asks once for each record; use a `loop`, whose steps may have `until`",
+          "a node with `for_each` sends one request for each record; use a `loop`, whose steps may have `until`",
       },
     ];
   if (submit !== undefined)
     return [
       {
         path: ["until"],
-        message: "`submit` sends a form once, and `until` asks again: put `until` on a later node that reads",
+        message:
+          "`submit` sends a form once, and `until` repeats the request: move `until` to a later node that reads",
       },
     ];
   const findings: ConfigFinding[] = [];
   if ([until.when, until.status, until.text, until.css].every((key) => key === undefined))
     findings.push({
       path: ["until"],
-      message: "`until` says what the last answer looks like: by `when`, `status`, `text` or `css`",
+      message: "`until` needs a condition for the last answer: `when`, `status`, `text` or `css`",
     });
   if (until.when !== undefined && parse !== undefined && parse.format !== "json")
     findings.push({

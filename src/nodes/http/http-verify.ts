@@ -8,7 +8,7 @@ import { must } from "#lib/assert.ts";
 import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { kindOf } from "#nodes/records/expression-value.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { exchange, mismatch, responseText, type Asked } from "./http-exchange.ts";
+import { exchange, mismatch, responseText, type RequestContext } from "./http-exchange.ts";
 import { withJson } from "./http-json.ts";
 import { prepareRequest } from "./http-request.ts";
 
@@ -17,13 +17,13 @@ type Verify = NonNullable<HttpConfig["verify"]>;
 const VERIFY_STATUSES = [200, 201, 202, 203, 204, 206, 207, 404];
 
 /**
- * `verify`: true when the write is there. A 404 says that it is not. Throws NodeFailure when the look-up itself fails, or its answer is not
- * to be believed: what is not found is sent again.
+ * `verify`: true if the write is there. A 404 means that it is not. Throws NodeFailure if the look-up fails, or if its answer
+ * can't be trusted, because a write that is not found is sent again.
  */
 export async function isThere(
   context: NodeContext,
   verify: Verify,
-  { scope, seen, place: written }: Asked,
+  { scope, seen, place: written }: RequestContext,
 ): Promise<boolean> {
   const place = `${written}: verify`;
   const request = await prepareRequest(context, verify.request, scope);
@@ -32,7 +32,7 @@ export async function isThere(
   const response = await exchange(context, reading, request, { place, seen });
   if (response.status === 404 || response.status === 204) return false;
   const subject = { response, place, seen };
-  await requireBelievable(context, verify, subject);
+  await requirePlausible(context, verify, subject);
   const { when, text, css } = verify;
   return (
     (when === undefined || (await isTrueOf(context, when, scope, subject))) &&
@@ -45,7 +45,7 @@ async function isTrueOf(
   context: NodeContext,
   when: string,
   scope: Scope,
-  { response, place, seen }: LookedUp,
+  { response, place, seen }: LookupResult,
 ): Promise<boolean> {
   const { token = "" } = scope.variables ?? {};
   const there = await withJson(
@@ -55,14 +55,14 @@ async function isTrueOf(
     async (root) => await context.expressions.evaluate(when, { ...root, variables: { ...seen, token } }),
   );
   if (typeof there === "boolean") return there;
-  throw new NodeFailure(`${place}: \`when\` must give true or false.`);
+  throw new NodeFailure(`${place}: \`when\` must evaluate to true or false.`);
 }
 
-/** A page that is another than the one that was asked for has no trace of the write either. */
-async function requireBelievable(
+/** A page other than the requested one does not show the write either. */
+async function requirePlausible(
   context: NodeContext,
   { expect, request, when }: Verify,
-  { response, place, seen }: LookedUp,
+  { response, place, seen }: LookupResult,
 ): Promise<void> {
   if (expect !== undefined) {
     const expected = { ...expect, status: [response.status] };
@@ -70,11 +70,11 @@ async function requireBelievable(
     if (problem !== null) throw new NodeFailure(`${place}${problem}.`);
   } else if (when === undefined && response.isRedirected)
     throw new NodeFailure(
-      `${place}: the answer came after a redirect and may be a sign-in page; say in \`verify.expect\` what the page of the look-up always has.`,
+      `${place}: the answer came after a redirect and may be a sign-in page; add to \`verify.expect\` a condition that the look-up's page always meets.`,
     );
 }
 
-interface LookedUp {
+interface LookupResult {
   readonly response: OutboundResponse;
   readonly place: string;
   /** The variables of expressions over the answer, in addition to the run's. */
@@ -85,15 +85,15 @@ async function hasText(
   context: NodeContext,
   template: string,
   scope: Scope,
-  { response, place }: LookedUp,
+  { response, place }: LookupResult,
 ): Promise<boolean> {
   const wanted = textOf(await context.expressions.render(template, scope), `${place}: \`text\``);
-  // Everything contains an empty text, and the write would count as done.
+  // Every answer contains the empty string, so the write would count as done.
   if (wanted.trim() === "")
-    throw new NodeFailure(`${place}: \`text\` gives an empty text, which every answer contains.`);
+    throw new NodeFailure(`${place}: \`text\` evaluates to an empty string, which every answer contains.`);
   const body = responseText(response, place);
   if (!/html/i.test(response.headers.get("content-type") ?? "")) return body.includes(wanted);
-  // Not in the source: a search form holds what was searched for, and what is escaped there is none in the text.
+  // The visible text, not the source: in the source, a search form contains the search term, and text may be escaped.
   const [text] = await readAnswer(context, body, { kind: "visible" }, place);
   return (text ?? "").includes(oneLine(wanted));
 }
@@ -104,7 +104,7 @@ async function hasElement(
   context: NodeContext,
   template: string,
   scope: Scope,
-  { response, place }: LookedUp,
+  { response, place }: LookupResult,
 ): Promise<boolean> {
   const parts = must(splitUrlTemplate(template), "the parts of a checked selector");
   const expressions = Object.fromEntries(
@@ -137,11 +137,11 @@ async function readAnswer(
 
 function textOf(value: Json | undefined, place: string): string {
   if (value === undefined || value === null || typeof value === "object")
-    throw new NodeFailure(`${place} gives ${kindOf(value)}; it must give a text.`);
+    throw new NodeFailure(`${place} evaluates to ${kindOf(value)}; it must be a string.`);
   return String(value);
 }
 
-/** A value stays one, in a name and in quotes: none can end the selector, or make it match everything. */
+/** Escapes a value for use in a name or in quotes, so that it can't end the selector or make it match everything. */
 function escapeCss(value: string): string {
   return value.replaceAll(
     /^\d|[^A-Za-z0-9_\u0080-\uffff-]/g,

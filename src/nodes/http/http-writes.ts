@@ -30,7 +30,7 @@ export interface Write {
   readonly lookUp: (() => Promise<boolean>) | null;
 }
 
-/** The outcome of a write: its output, or that only the operator can tell. */
+/** The outcome of a write: its output, or the fact that the operator must decide. */
 export type Written = { readonly gave: Json } | "in_doubt";
 
 /**
@@ -46,11 +46,11 @@ export async function executeWrite(
   // Null: its answer was lost, and the operator said that it happened.
   if (known?.status === "done") return { gave: known.outcome ?? write.whenFound };
   if (known?.status === "refused")
-    throw new NodeFailure(`${write.subject.place} was refused by the target before.`);
+    throw new NodeFailure(`${write.subject.place} was already refused by the target.`);
   if (known?.status === "in_doubt") {
-    // A form's request would be another one by now.
+    // A form's request would be different by now.
     const request = write.lookUp === null && config.submit === undefined ? await write.prepare() : null;
-    const why = "the worker went away while it was under way";
+    const why = "the worker was lost while the request was in progress";
     const settled = await settle(context, config, write, { why, request });
     if (settled !== "not_there") return settled;
   }
@@ -65,7 +65,7 @@ export async function executeWrite(
       if (settled !== "not_there") return settled;
     }
     if (sent.kind === "refused" || sent.kind === "unlikely") {
-      // What was looked up is ruled out already.
+      // A write that was looked up has already been ruled out.
       if (sent.kind === "refused") await context.writes.refuse(write.ordinal);
       throw new NodeFailure(`${write.subject.place}${sent.why}.`, { answer: sent.answer });
     }
@@ -73,9 +73,7 @@ export async function executeWrite(
     if (isLast || !(await context.takeRetry())) {
       const tries = triesText(attempt, isLast ? undefined : NO_RETRIES);
       if (sent.kind === "doubt")
-        throw new NodeFailure(
-          `${write.subject.place}: ${sent.why}; it was looked up and is not there${tries}.`,
-        );
+        throw new NodeFailure(`${write.subject.place}: ${sent.why}; a look-up did not find it${tries}.`);
       await context.writes.refuse(write.ordinal);
       throw new NodeFailure(`${write.subject.place}${sent.why}${tries}.`);
     }
@@ -87,13 +85,13 @@ export async function executeWrite(
 
 type Sent =
   | { readonly kind: "done"; readonly response: OutboundResponse }
-  /** Surely not processed, and a retry may succeed. */
+  /** Certainly not processed; a retry may succeed. */
   | { readonly kind: "later"; readonly why: string; readonly askedMs: number | null }
   | { readonly kind: "doubt"; readonly why: string }
   /** The target refused it; `unlikely`: it probably refused, and the node can look up whether the write happened. */
   | { readonly kind: "refused" | "unlikely"; readonly why: string; readonly answer: OutboundResponse };
 
-/** Commits the intent, sends the request and says what its answer means. Throws NodeFailure when the request was refused here. */
+/** Commits the intent, sends the request and interprets its answer. Throws NodeFailure if the request was refused by our own rules. */
 async function sendOnce(
   context: NodeContext,
   config: HttpConfig,
@@ -139,15 +137,18 @@ async function judge(
     return { kind: "refused", why: `: the target refused it (${response.status})`, answer: response };
   const why = await mismatch(context, config, response, subject);
   if (why === null) return { kind: "done", response };
-  if (isNotNow(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
-  if (response.status >= 500) return { kind: "doubt", why: `the target answered ${response.status}` };
+  if (isTemporaryRefusal(response)) return { kind: "later", why, askedMs: retryAfterMs(response.headers) };
+  if (response.status >= 500) return { kind: "doubt", why: `the target returned ${response.status}` };
   if (context.node.edition >= 2 && !isOwnRefusal(response))
-    return { kind: "doubt", why: why.replace(/^ answered/, "the target answered").replace(/^: /, "") };
+    return { kind: "doubt", why: why.replace(/^ returned/, "the target returned").replace(/^: /, "") };
   const kind = config.verify === undefined || context.node.edition < 2 ? "refused" : "unlikely";
   return { kind, why, answer: response };
 }
 
-/** By itself only a 4xx to the request itself is a no, and 408 (RFC 9110, 15.5.9) none: the target may have stopped listening half-way. */
+/**
+ * By default, only a 4xx to the request itself is a refusal, except 408 (RFC 9110, 15.5.9): the target may have stopped reading
+ * halfway.
+ */
 function isOwnRefusal({ status, isRedirected }: OutboundResponse): boolean {
   return !isRedirected && status >= 400 && status <= 499 && status !== 408;
 }
@@ -159,8 +160,8 @@ async function stopUnsent(context: NodeContext, write: Write): Promise<void> {
   context.signal.throwIfAborted();
 }
 
-/** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when it will. */
-function isNotNow({ status, headers, isRedirected }: OutboundResponse): boolean {
+/** RFC 6585, 4 and RFC 9110, 15.6.4: the target says that it did not process the request, and when to retry. */
+function isTemporaryRefusal({ status, headers, isRedirected }: OutboundResponse): boolean {
   // After a redirect only the next page is unavailable, and the write may be done.
   return !isRedirected && (status === 429 || (status === 503 && headers.has("retry-after")));
 }
@@ -196,7 +197,7 @@ async function settle(
   await context.writes.doubt(write.ordinal, why, request);
   if (config.on_unknown === "fail")
     throw new NodeFailure(
-      `${write.subject.place} may have happened: ${why}. The node says \`on_unknown: fail\`.`,
+      `${write.subject.place} may have happened: ${why}. The node has \`on_unknown: fail\`.`,
     );
   return "in_doubt";
 }

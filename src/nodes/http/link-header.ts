@@ -1,6 +1,6 @@
 /**
- * The target of the link with `rel=next` in a Link header (RFC 8288), or null. Read by hand, in one pass: the header is the
- * other system's, and a regular expression over its quoted parts is where such parsers get slow.
+ * The target of the link with `rel=next` in a Link header (RFC 8288), or null. Parsed by hand, in one pass: the header is
+ * untrusted, and regular expressions over quoted parts can become slow.
  */
 export function nextLink(header: string): string | null {
   for (const link of splitOutside(header, ",")) {
@@ -10,7 +10,8 @@ export function nextLink(header: string): string | null {
       const [name, ...rest] = parameter.split("=");
       return { name: (name ?? "").trim().toLowerCase(), value: unquoted(rest.join("=").trim()) };
     });
-    // RFC 8288, 3.2 and 3.3: another anchor is a link of another page; only the first `rel` counts, and it may hold several.
+    // RFC 8288, 3.2 and 3.3: a link with another anchor belongs to another page; only the first `rel` counts, and it may contain
+    // several types.
     if (named.some(({ name }) => name === "anchor")) continue;
     const relations =
       named

@@ -7,25 +7,25 @@ import type { Pairs } from "./http-request.ts";
 import { nextLink } from "./link-header.ts";
 import type { PageLead } from "./page-repeats.ts";
 
-/** Where a page is: the pairs go over the query of the node, or, with a url of its own, stand instead of it. */
+/** How to request a page: `pairs` override the node's query or, if the page has its own url, replace it. */
 export interface PageAt {
   readonly url: string | null;
   readonly pairs: Pairs;
-  /** What asks for it: variables of the request's templates and of the expressions over its body. */
+  /** Variables of the page, for the request's templates and for expressions over its body. */
   readonly variables: JsonObject;
-  /** The page number or the offset; 0 where there is none. */
+  /** The page number or the offset; 0 if there is none. */
   readonly position: number;
 }
 
-/** What the body of a page says of the next one. */
-export interface PageSays {
-  /** What `cursor`, `next_url` or `next_css` gives. */
+/** The body's information about the next page. */
+export interface PageInfo {
+  /** The value of `cursor`, `next_url` or `next_css`. */
   readonly lead: Json | undefined;
-  /** What `while` gives; null: the document has none. */
+  /** The value of `while`; null: the document has none. */
   readonly isMore: boolean | null;
 }
 
-export interface PageRead extends PageSays {
+export interface PageRead extends PageInfo {
   readonly response: OutboundResponse;
   readonly records: number;
   readonly place: string;
@@ -38,7 +38,7 @@ export function firstPage(paginate: Paginate | undefined): PageAt {
   return numberedPage(paginate, position, paginate.page ?? 1);
 }
 
-/** Whether more pages follow (docs/nodes/http.md). Null = this was the last one. `number` is that of the next page, from 1. */
+/** Whether more pages follow (docs/nodes/http.md). Null: this was the last one. `number` is the number of the next page, from 1. */
 export function nextPage(paginate: Paginate, at: PageAt, number: number, read: PageRead): PageAt | null {
   if (read.isMore === false) return null;
   const page = (paginate.page ?? 1) + number - 1;
@@ -53,7 +53,7 @@ export function nextPage(paginate: Paginate, at: PageAt, number: number, read: P
   return read.isMore === null && isShort ? null : numberedPage(paginate, at.position + read.records, page);
 }
 
-/** By what the next page differs from this one, for those who look out for circles. */
+/** How the next page differs from this one, for the detection of cycles. */
 export function leadTo({ url, pairs, variables }: PageAt, paginate: Paginate): PageLead {
   if (url !== null) return { kind: "address", url };
   const kind = paginate.cursor === undefined ? (paginate.page === undefined ? "offset" : "page") : "cursor";
@@ -74,7 +74,7 @@ function pageOfCursor({ param }: Paginate, page: number, { lead: cursor, place }
   if (isEnd(cursor)) return null;
   if (typeof cursor !== "string" && typeof cursor !== "number") {
     throw new NodeFailure(
-      `${place}: paginate.cursor gives ${kindOf(cursor)}; it must give a text, a number, or nothing at the end.`,
+      `${place}: paginate.cursor evaluates to ${kindOf(cursor)}; it must be a string, a number, or nothing at the end.`,
     );
   }
   const pairs: Pairs = param === undefined ? [] : [[param, String(cursor)]];
@@ -84,23 +84,23 @@ function pageOfCursor({ param }: Paginate, page: number, { lead: cursor, place }
 const isEnd = (lead: Json | undefined): boolean =>
   lead === undefined || lead === null || lead === false || lead === "";
 
-/** The gate refuses a link that leads out of the node's hosts. */
+/** The egress gate refuses a link that leads outside the node's hosts. */
 function linkedUrl({ response, place }: PageRead): string | null {
   const link = nextLink(response.headers.get("link") ?? "");
   return link === null
     ? null
-    : resolved(link, response, `${place}: the Link header's rel=next is not a url.`);
+    : resolved(link, response, `${place}: the Link header's rel=next is not a valid url.`);
 }
 
-/** As `linkedUrl`: relative to where the page came from, after redirects. */
+/** Like `linkedUrl`: relative to the page's final URL, after redirects. */
 function leadUrl(paginate: Paginate, { lead, response, place }: PageRead): string | null {
   if (isEnd(lead)) return null;
   const key = paginate.next_url === undefined ? "next_css" : "next_url";
   if (typeof lead !== "string")
     throw new NodeFailure(
-      `${place}: paginate.${key} gives ${kindOf(lead)}; it must give an address, or nothing at the end.`,
+      `${place}: paginate.${key} evaluates to ${kindOf(lead)}; it must be a url, or nothing at the end.`,
     );
-  return resolved(lead.trim(), response, `${place}: paginate.${key} gives what is not a url.`);
+  return resolved(lead.trim(), response, `${place}: paginate.${key} is not a valid url.`);
 }
 
 function resolved(link: string, { url: base }: OutboundResponse, problem: string): string {
@@ -110,10 +110,10 @@ function resolved(link: string, { url: base }: OutboundResponse, problem: string
   return url.href;
 }
 
-/** What `while` gives. Throws NodeFailure for what is neither true nor false: a name that is not there must not end the pages. */
+/** The value of `while`. Throws NodeFailure unless it is true or false: so that a missing field does not end the pagination silently. */
 export function readWhile(value: Json | undefined, place: string): boolean {
   if (typeof value === "boolean") return value;
   throw new NodeFailure(
-    `${place}: paginate.while gives ${kindOf(value)}; it must give true or false: write a comparison, or \`$exists(…)\`.`,
+    `${place}: paginate.while evaluates to ${kindOf(value)}; it must be true or false: write a comparison, or \`$exists(…)\`.`,
   );
 }

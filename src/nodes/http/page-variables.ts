@@ -1,10 +1,10 @@
 import { isJsonObject, type Json } from "#domain/json.ts";
 import { splitUrlTemplate } from "#domain/url-template.ts";
 
-/** The variables of a request that ask for its page. */
+/** The variables with which a request selects its page. */
 export type PageVariable = "page" | "cursor" | "offset";
 
-/** What a request's templates see of the page that is asked for. Called with any config. */
+/** The page variables that a request's templates can use. Called with any config. */
 export function pageVariables(paginate: unknown): readonly PageVariable[] {
   const { cursor, page, offset } = (paginate ?? {}) as { readonly [kind in PageVariable]?: unknown };
   if (cursor !== undefined) return ["page", "cursor"];

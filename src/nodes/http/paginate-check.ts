@@ -7,9 +7,9 @@ import { readColumn } from "#nodes/parse/read-parsed.ts";
 
 const KINDS = ["cursor", "page", "offset", "link_header", "next_url", "next_css"] as const;
 type Kind = (typeof KINDS)[number];
-/** Kinds whose next page has an address of its own. */
+/** Kinds in which a page links to the next one. */
 const ADDRESSED: ReadonlySet<Kind> = new Set(["link_header", "next_url", "next_css"]);
-/** Formats that no page with links is. */
+/** Formats in which a page can't contain links. */
 const WITHOUT_LINKS: ReadonlySet<string> = new Set(["json", "ndjson", "csv", "xlsx", "xml", "pdf"]);
 
 /** Mistakes of `paginate` that the schema can't express. */
@@ -23,45 +23,45 @@ export function paginateFindings(config: HttpConfig): readonly ConfigFinding[] {
       {
         path: ["paginate"],
         message:
-          "`paginate` has exactly one of `cursor`, `page`, `offset`, `link_header`, `next_url` and `next_css`",
+          "`paginate` needs exactly one of `cursor`, `page`, `offset`, `link_header`, `next_url` and `next_css`",
       },
     ];
   const findings: ConfigFinding[] = [];
   if (records === undefined && parse === undefined)
     findings.push({
       path: ["paginate"],
-      message: "only records have pages: give the node `records` or `parse`",
+      message: "only records can be paginated: add `records` or `parse` to the node",
     });
   return [...findings, ...carrierFindings(config, paginate, kind), ...bodyFindings(config, paginate)];
 }
 
 const at = (key: string, message: string): ConfigFinding => ({ path: ["paginate", key], message });
 
-/** How the next page is asked for. */
+/** Mistakes in how the next page is requested. */
 function carrierFindings({ request }: HttpConfig, paginate: Paginate, kind: Kind): readonly ConfigFinding[] {
   const findings: ConfigFinding[] = [];
   if (ADDRESSED.has(kind)) {
     if (paginate.param !== undefined)
-      findings.push(at("param", `\`${kind}\` gives a whole address; it takes no \`param\``));
+      findings.push(at("param", `\`param\` is not allowed with \`${kind}\`, which is a complete url`));
   } else if (
     paginate.param === undefined &&
     !readPageVariables(request, paginate).some((name) => name === kind)
   ) {
     findings.push({
       path: ["paginate"],
-      message: `\`${kind}\` needs \`param\`, the query parameter that carries it, or \`{{ $${kind} }}\` in the request`,
+      message: `\`${kind}\` needs \`param\`, the name of its query parameter, or \`{{ $${kind} }}\` in the request`,
     });
   }
   for (const key of ["size", "size_param"] as const) {
     if (paginate[key] !== undefined && kind !== "offset")
-      findings.push(at(key, `\`${key}\` belongs to \`offset\``));
+      findings.push(at(key, `\`${key}\` is only for \`offset\``));
   }
   if (paginate.size_param !== undefined && paginate.size === undefined)
-    findings.push(at("size_param", "`size_param` sends `size`: give the node one"));
+    findings.push(at("size_param", "`size_param` needs `size`: add it"));
   return findings;
 }
 
-/** What is read from the body of a page. */
+/** Mistakes in what is read from the body of a page. */
 function bodyFindings({ records, parse }: HttpConfig, paginate: Paginate): readonly ConfigFinding[] {
   const findings: ConfigFinding[] = [];
   if (parse !== undefined && parse.format !== "json") {
@@ -82,10 +82,13 @@ function bodyFindings({ records, parse }: HttpConfig, paginate: Paginate): reado
   if (link === undefined) return findings;
   if (records !== undefined || (parse !== undefined && WITHOUT_LINKS.has(parse.format)))
     findings.push(
-      at("next_css", "a link is read from an HTML page: `parse: { format: html }`; of JSON use `next_url`"),
+      at(
+        "next_css",
+        "`next_css` reads a link from an HTML page and needs `parse: { format: html }`; for JSON use `next_url`",
+      ),
     );
   const { css } = readColumn("next_css", link, "html");
-  if (css === null) findings.push(at("next_css", "name the link: `a[rel=next]`"));
+  if (css === null) findings.push(at("next_css", "add a selector for the link, such as `a[rel=next]`"));
   else if (!isSelector(css)) findings.push(at("next_css", `\`${css}\` is not a CSS selector`));
   return findings;
 }

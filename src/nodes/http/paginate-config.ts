@@ -10,21 +10,21 @@ export const paginateSchema = Type.Object(
         minLength: 1,
         [EXPRESSION]: "page",
         description:
-          "Over the JSON body; its value is sent as `param`, or as `$cursor` of the request, for the next page. Pages end when it gives nothing, null, false or an empty text.",
+          "An expression over the JSON body: its value is sent as `param`, or used as `$cursor` in the request, for the next page. Pagination ends when it is missing, null, false or an empty string.",
       }),
     ),
     page: Type.Optional(
       Type.Integer({
         minimum: 0,
         description:
-          "The number of the first page, sent as `param`, or as `$page` of the request. Pages end with one that gives no records.",
+          "The number of the first page, sent as `param`, or used as `$page` in the request. Pagination ends with a page without records.",
       }),
     ),
     offset: Type.Optional(
       Type.Integer({
         minimum: 0,
         description:
-          "The first offset, sent as `param`, or as `$offset` of the request; it grows by the records of every page. Pages end with one that gives none, or fewer than `size`.",
+          "The first offset, sent as `param`, or used as `$offset` in the request. It increases by the number of records of each page. Pagination ends with a page without records, or with fewer than `size`.",
       }),
     ),
     link_header: Type.Optional(
@@ -35,7 +35,7 @@ export const paginateSchema = Type.Object(
         minLength: 1,
         [EXPRESSION]: "page",
         description:
-          "Over the JSON body; the address of the next page, within the hosts. Pages end when it gives nothing, null, false or an empty text.",
+          "An expression over the JSON body: the url of the next page, within the hosts. Pagination ends when it is missing, null, false or an empty string.",
       }),
     ),
     next_css: Type.Optional(
@@ -43,7 +43,7 @@ export const paginateSchema = Type.Object(
         minLength: 1,
         maxLength: 1_000,
         description:
-          "The link of an HTML page to the next one, within the hosts: `css` (its href) or `css@attr`. Pages end with one that has no such link.",
+          "The link of an HTML page to the next one, within the hosts: `css` (its href) or `css@attr`. Pagination ends with a page without such a link.",
       }),
     ),
     while: Type.Optional(
@@ -51,21 +51,23 @@ export const paginateSchema = Type.Object(
         minLength: 1,
         [EXPRESSION]: "page",
         description:
-          "Over the JSON body, with `$page`, the number of its page, and `$offset`: false on the last page. With `page` and `offset` it decides in place of the number of records.",
+          "An expression over the JSON body, with `$page` (the page's number) and `$offset`: false on the last page. With `page` and `offset`, it decides instead of the number of records.",
       }),
     ),
     param: Type.Optional(
       Type.String({
         minLength: 1,
         description:
-          "The query parameter that carries the cursor, the page or the offset. Not needed where the request uses `$cursor`, `$page` or `$offset`.",
+          "The query parameter for the cursor, the page or the offset. Not needed if the request uses `$cursor`, `$page` or `$offset`.",
       }),
     ),
-    size: Type.Optional(Type.Integer({ minimum: 1, description: "offset: the records of a full page." })),
+    size: Type.Optional(
+      Type.Integer({ minimum: 1, description: "With `offset`: the number of records of a full page." }),
+    ),
     size_param: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "offset: the query parameter that carries `size`, if it shall be sent.",
+        description: "With `offset`: the query parameter in which `size` is sent, if any.",
       }),
     ),
     max_pages: Type.Optional(
@@ -73,14 +75,14 @@ export const paginateSchema = Type.Object(
         minimum: 1,
         maximum: limits.pagesMax,
         default: limits.pagesMax,
-        description: "With more to come after this many pages, the node fails.",
+        description: "The node fails if there are more pages than this.",
       }),
     ),
   },
   {
     additionalProperties: false,
     description:
-      "One request a page: by `cursor`, `page`, `offset`, `link_header`, `next_url` or `next_css`.",
+      "One request per page, by `cursor`, `page`, `offset`, `link_header`, `next_url` or `next_css`.",
   },
 );
 

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { readPage as askPage } from "#answers/page-reader.ts";
-import { NoJson } from "#domain/expression.ts";
+import { NotJson } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { reserveJsonMemory } from "#domain/json-room.ts";
@@ -11,8 +11,8 @@ import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
 import { isAsked, type HttpConfig } from "./http-config.ts";
 import { mediaType, responseText } from "./http-exchange.ts";
-import { findMissing, type TellMissing } from "#nodes/parse/missing-records.ts";
-import { readWhile, type PageSays } from "./next-page.ts";
+import { findMissing, type ReportMissing } from "#nodes/parse/missing-records.ts";
+import { readWhile, type PageInfo } from "./next-page.ts";
 import type { ParseConfig } from "#nodes/parse/parse-config.ts";
 import { listPath, parseRecords, type ParseSource } from "#nodes/parse/parse-records.ts";
 import { readColumn } from "#nodes/parse/read-parsed.ts";
@@ -20,25 +20,25 @@ import { batchesFromJson } from "#nodes/records/record-flow.ts";
 
 const SLICE_BYTES = 65_536;
 
-export interface Page extends PageSays {
+export interface Page extends PageInfo {
   readonly batches: RecordBatches;
-  /** To be called when the records are read. */
+  /** Must be called when the records have been read. */
   readonly release: () => void;
 }
 
 export interface PagePlace {
-  /** Begins the messages about a page. */
+  /** The beginning of messages about the page. */
   readonly place: string;
-  /** What expressions over its body see besides the run's. */
+  /** Variables of expressions over its body, in addition to the run's. */
   readonly variables: JsonObject;
-  /** Told when it has no records where there could be some. */
-  readonly missing: TellMissing | undefined;
+  /** Called if records are missing. */
+  readonly missing: ReportMissing | undefined;
 }
 
 const NOTHING = (): void => {};
-const SAYS_NOTHING: PageSays & Pick<Page, "release"> = { lead: undefined, isMore: null, release: NOTHING };
+const NO_PAGE_INFO: PageInfo & Pick<Page, "release"> = { lead: undefined, isMore: null, release: NOTHING };
 
-/** The records of one answer, and what it says of the next page. */
+/** The records of one answer, and its information about the next page. */
 export async function readPage(
   context: NodeContext,
   config: HttpConfig,
@@ -50,12 +50,12 @@ export async function readPage(
   // RFC 9110, 15.3.5: 204 has no content, so no records either, and no further pages.
   if (response.status === 204)
     return {
-      ...SAYS_NOTHING,
+      ...NO_PAGE_INFO,
       isMore: paginate?.while === undefined ? null : false,
       batches: batched(batchesFromJson(null, place)),
     };
   if (response.kept !== null || isListRead(config, response))
-    return { ...SAYS_NOTHING, batches: listRecords(context, config, response, at) };
+    return { ...NO_PAGE_INFO, batches: listRecords(context, config, response, at) };
   if (parse !== undefined && parse.format !== "json") {
     const charset = charsetOf(response.headers.get("content-type"));
     const { expressions, signal } = context;
@@ -66,7 +66,7 @@ export async function readPage(
       paginate?.next_css === undefined ? undefined : await findLink(context, paginate.next_css, response, at);
     const source: ParseSource = { form: "bytes", open, charset };
     return {
-      ...SAYS_NOTHING,
+      ...NO_PAGE_INFO,
       lead,
       batches: parseRecords(source, parse, { ...at, expressions, signal }),
     };
@@ -80,7 +80,7 @@ export async function readPage(
   }
 }
 
-/** A page that is parsed whole. */
+/** Reads a page that is parsed as a whole. */
 async function readWhole(
   context: NodeContext,
   { records: own, parse, paginate }: HttpConfig,
@@ -97,10 +97,10 @@ async function readWhole(
   const lead = paginate?.cursor ?? paginate?.next_url;
   const more = paginate?.while;
   const sources = [records, lead ?? "null", more ?? "null"];
-  // One hop for all: the body is the large part of it.
+  // One call for all expressions, because the body is the large part of it.
   const scope = { ...body.root, variables };
   const [outcomes] = await context.expressions.evaluateBatch(sources, [scope]).catch((error: unknown) => {
-    throw error instanceof NoJson ? fail(error.message) : error;
+    throw error instanceof NotJson ? fail(error.message) : error;
   });
   const value = valueOf(outcomes?.[0], `${place}: records`);
   const path = listPath(records);
@@ -140,7 +140,7 @@ async function findLink(
   return from === null ? href : (URL.parse(href.trim(), from.href)?.href ?? href);
 }
 
-/** JSON whose list needs no expression is read item by item, as a file is. */
+/** JSON whose list needs no expression is read item by item, like a file. */
 function isListRead({ parse, paginate, records }: HttpConfig, { status }: OutboundResponse): boolean {
   const isJson = parse === undefined || parse.format === "json";
   return status !== 204 && isJson && !isAsked(paginate) && listPath(records ?? parse?.records) !== null;
@@ -162,7 +162,7 @@ function listRecords(
   return parseRecords(source, config, { expressions, signal, place: named, recordsPlace, missing });
 }
 
-/** With a turn of the event loop between them. */
+/** Yields to the event loop between slices. */
 async function* slicesOf(body: Uint8Array): AsyncIterable<Uint8Array> {
   for (let start = 0; start < body.length; start += SLICE_BYTES) {
     yield body.subarray(start, start + SLICE_BYTES);

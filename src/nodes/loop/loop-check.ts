@@ -5,10 +5,10 @@ import { httpFindings, httpWarnings } from "#nodes/http/http-check.ts";
 import { STEP_KEYS, stepsOf } from "./loop-steps.ts";
 
 const WHY_NOT: Readonly<Record<string, string>> = {
-  input: "an input comes before all other nodes",
-  output: "an output takes what the whole loop gives; name the loop in its `from`",
-  review: "a person is asked about all records at once; put the review before the loop or after it",
-  loop: "a loop stands in no other; let the inner one read what the outer one gives",
+  input: "an input must precede all other nodes",
+  output: "an output takes the records of the whole loop; name the loop in its `from`",
+  review: "a review covers all records at once; put it before or after the loop",
+  loop: "loops can't be nested; use two loops, the second with the records of the first",
 };
 
 /** Mistakes in the steps of a loop that the schema can't express. */
@@ -21,7 +21,7 @@ export function loopFindings(config: JsonObject): readonly ConfigFinding[] {
   );
 }
 
-/** What the steps leave to chance. */
+/** Warnings about the steps. */
 export const loopWarnings = (config: JsonObject): readonly ConfigFinding[] =>
   stepsOf(config).flatMap((step, index) =>
     httpWarnings(httpKeysOf(step)).map((warning) => ({
@@ -48,8 +48,8 @@ function httpOf(step: JsonObject): readonly ConfigFinding[] {
 
 function typeFindings({ type }: JsonObject): readonly ConfigFinding[] {
   if (type === "http" || typeof type !== "string") return [];
-  const why = WHY_NOT[type] ?? "make records of records before the loop, after it, or in `gives`";
-  return [{ path: ["type"], message: `a step of a loop is of type \`http\`, and not \`${type}\`: ${why}` }];
+  const why = WHY_NOT[type] ?? "transform records before the loop, after it, or in `gives`";
+  return [{ path: ["type"], message: `a step of a loop must be of type \`http\`, not \`${type}\`: ${why}` }];
 }
 
 function idFindings(steps: readonly JsonObject[], index: number): readonly ConfigFinding[] {
@@ -59,13 +59,13 @@ function idFindings(steps: readonly JsonObject[], index: number): readonly Confi
     ? [
         {
           path: ["id"],
-          message: `another step of the loop has the id \`${id}\` already; choose another one`,
+          message: `another step of the loop already has the id \`${id}\`; choose another one`,
         },
       ]
     : [];
 }
 
-/** A file of a request may be what an earlier step of the same turn gave. */
+/** A file in a request may be the output of an earlier step of the same iteration. */
 function fileFindings(steps: readonly JsonObject[], index: number): readonly ConfigFinding[] {
   const step = steps[index] ?? {};
   return namedSources({ type: "http", config: httpKeysOf(step) }).flatMap(({ path, source }) => {
@@ -73,7 +73,10 @@ function fileFindings(steps: readonly JsonObject[], index: number): readonly Con
     if (at < 0) return [];
     if (at >= index)
       return [
-        { path, message: `the step \`${source}\` comes later; name one before, or a node of the Blueprint` },
+        {
+          path,
+          message: `the step \`${source}\` comes later; name an earlier one, or a node of the Blueprint`,
+        },
       ];
     const gives = steps[at] ?? {};
     return gives["records"] === undefined && gives["parse"] === undefined
@@ -81,7 +84,7 @@ function fileFindings(steps: readonly JsonObject[], index: number): readonly Con
       : [
           {
             path,
-            message: `the step \`${source}\` gives records, and this key reads a file; say \`save: file\` there`,
+            message: `the step \`${source}\` outputs records, but this key needs a file; add \`save: file\` to it`,
           },
         ];
   });

@@ -9,7 +9,7 @@ import { effectOf, httpSchema } from "#nodes/http/http-config.ts";
 
 const { for_each: _each, concurrency: _concurrency, ...httpKeys } = httpSchema.properties;
 
-/** A step is a request for the record of its turn: the keys of `http`, without those that go over records themselves. */
+/** A step is a request for the record of its iteration: the keys of `http`, without those that iterate over records. */
 export const stepSchema = Type.Object(
   {
     id: commonNodeKeys.id,
@@ -19,7 +19,7 @@ export const stepSchema = Type.Object(
       Type.String({
         [EXPRESSION]: "record",
         minLength: 1,
-        description: "Over the record: unless it is true the step is left out in this turn.",
+        description: "A condition over the record: if it is not true, the step is skipped in this iteration.",
       }),
     ),
     credential: commonNodeKeys.credential,
@@ -45,19 +45,19 @@ export const loopSchema = Type.Object(
   {
     for_each: Type.String({
       minLength: 1,
-      description: "A node that gives records: the steps are carried for each, one record after the other.",
+      description: "A node that outputs records: the steps are executed for each record, in order.",
     }),
     steps: Type.Array(stepSchema, {
       minItems: 1,
       maxItems: limits.loopStepsMax,
-      description: "`http` nodes, in the order in which they are carried for a record.",
+      description: "`http` nodes, executed in this order for each record.",
     }),
     gives: Type.Optional(
       Type.String({
         minLength: 1,
         [EXPRESSION]: "record",
         description:
-          "Over the record, with `$steps`: what a turn gives, an object, a list of objects, or nothing. Default: the record as it is.",
+          "An expression over the record, with `$steps`: the output of an iteration, which is an object, a list of objects, or nothing. Default: the unchanged record.",
       }),
     ),
     concurrency: Type.Optional(
@@ -65,7 +65,7 @@ export const loopSchema = Type.Object(
         minimum: 1,
         maximum: limits.requestsAtOnceMax,
         default: 1,
-        description: "Turns at once.",
+        description: "Concurrent iterations.",
       }),
     ),
   },
@@ -84,7 +84,7 @@ export const stepIds = (config: JsonObject): readonly string[] =>
 
 export const isWriteStep = (step: JsonObject): boolean => effectOf(step) === "write";
 
-/** The steps of a checked loop, as nodes. Their ids are their own; in the journal they stand behind the loop's. */
+/** The steps of a checked loop, as nodes. Their ids are unique in the loop; in the journal they follow the loop's id. */
 export function stepNodes(config: JsonObject, edition: Edition): readonly BlueprintNode[] {
   return stepsOf(config).map((step) => readNode(step, edition));
 }

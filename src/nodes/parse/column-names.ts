@@ -1,9 +1,9 @@
 import { NodeFailure } from "#nodes/define-node.ts";
 
-/** As many as a spreadsheet has. */
+/** The limit of spreadsheets. */
 const COLUMNS_MAX = 16_384;
 
-/** The names of a header: trimmed, an empty one is `column_<n>`. Throws NodeFailure where two are the same. */
+/** The column names of a header: trimmed, an empty one becomes `column_<n>`. Throws NodeFailure if two are the same. */
 export function columnNames(header: readonly string[], place: string): readonly string[] {
   if (header.length > COLUMNS_MAX)
     throw new NodeFailure(`${place}: there are more than ${COLUMNS_MAX} columns.`);

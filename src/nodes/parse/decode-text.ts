@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { TextDecoder } from "node:util";
 import { NodeFailure } from "#nodes/define-node.ts";
 
-/** Those that can be read, by the names of the WHATWG's Encoding Standard, which has more names for most of them. */
+/** The supported charsets, by their names in the WHATWG's Encoding Standard, which has further labels for most of them. */
 export const CHARSETS: readonly string[] = [
   ...["utf-8", "utf-16le", "utf-16be", "iso-8859-1", "windows-1252"],
   ...[2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16].map((part) => `iso-8859-${part}`),
@@ -25,7 +25,7 @@ export function charsetOf(contentType: string | null | undefined): string | null
   return match?.[1]?.toLowerCase() ?? null;
 }
 
-/** Bytes to text as they come. Without a charset: UTF-8. Bytes that aren't text in that charset are a NodeFailure, never `\uFFFD`. */
+/** Decodes a stream of bytes; default: UTF-8. Bytes that are invalid in the charset cause a NodeFailure and never become `\uFFFD`. */
 export async function* decodeChunks(
   chunks: AsyncIterable<Uint8Array>,
   charset: string | null,
@@ -42,7 +42,7 @@ export function decodeWhole(bytes: Uint8Array, charset: string | null, place: st
   return decoded(() => decoder.decode(bytes), decoder.encoding, place);
 }
 
-/** As browsers do: a page that isn't UTF-8 and whose content type says nothing may say its charset at its top. */
+/** Like browsers: a page that isn't UTF-8 and whose content type has no charset may declare one at its beginning. */
 export function decodeHtml(bytes: Uint8Array, charset: string | null, place: string): string {
   if (charset !== null || isUtf8(bytes)) return decodeWhole(bytes, charset, place);
   const top = new TextDecoder("latin1").decode(bytes.subarray(0, 1_024));
@@ -50,7 +50,7 @@ export function decodeHtml(bytes: Uint8Array, charset: string | null, place: str
   return decodeWhole(bytes, meta?.[1] ?? null, place);
 }
 
-/** As XML says: a byte order mark, else what the declaration at its top names. */
+/** According to XML: a byte order mark, else the charset in the declaration. */
 export function decodeXml(bytes: Uint8Array, charset: string | null, place: string): string {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return decodeWhole(bytes, "utf-16le", place);
@@ -66,7 +66,7 @@ function decoderFor(charset: string, place: string): TextDecoder {
     return new TextDecoder(charset, { fatal: true });
   } catch {
     throw new NodeFailure(
-      `${place} has a charset that is not known: ${charset}. \`charset\` of the format says the right one.`,
+      `${place} has an unknown charset: ${charset}. Set \`charset\` of the format to the right one.`,
     );
   }
 }
@@ -76,7 +76,7 @@ function decoded(decode: () => string, charset: string, place: string): string {
     return decode();
   } catch {
     throw new NodeFailure(
-      `${place} is not ${charset} text. A file that isn't text can't be parsed; text in another charset says so in its content type, or by \`charset\` of the format.`,
+      `${place} is not ${charset} text. If it is text in another charset, set \`charset\` of the format; a file that isn't text can't be parsed.`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { RE2JS } from "re2js";
 
-/** Runs in linear time; `^` and `$` are the ends of lines. Throws where the text is not such an expression. */
+/** Compiles an expression that runs in linear time; `^` and `$` match at line ends. Throws if it is invalid. */
 export function compileRows(rows: string): RE2JS {
   return RE2JS.compile(RE2JS.translateRegExp(rows), RE2JS.MULTILINE);
 }

@@ -2,14 +2,14 @@ import ICAL from "ical.js";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { REPLY_CHARACTERS_MAX, type CalendarJob, type ParseReply } from "./parse-jobs.ts";
 
-/** As RFC 7265 and RFC 7095 have them: name, properties, and (of calendars) components. */
+/** The structure of RFC 7265 and RFC 7095: name, properties and (in calendars) components. */
 type Component = readonly [name: string, properties: readonly Property[], components?: readonly Component[]];
 type Property = readonly [name: string, parameters: JsonObject, type: string, ...values: readonly Json[]];
 
-/** What the records of a calendar are, unless the document names one. */
+/** The components that become records, unless the document names one. */
 const ENTRIES: ReadonlySet<string> = new Set(["vevent", "vtodo", "vjournal", "vfreebusy"]);
 
-/** Properties that may stand several times, so that their field is a list however often they do. */
+/** Properties that may occur several times, so that their field is always a list. */
 const LISTS: Readonly<Record<CalendarJob["format"], ReadonlySet<string>>> = {
   icalendar: new Set(
     "attach attendee categories comment conference contact exdate freebusy image rdate related-to request-status resources".split(
@@ -22,7 +22,7 @@ const LISTS: Readonly<Record<CalendarJob["format"], ReadonlySet<string>>> = {
     ),
   ),
 };
-/** Properties whose value has parts: a list, also where there is one part only. */
+/** Properties whose value has parts: always a list, even with a single part. */
 const PARTED: ReadonlySet<string> = new Set(["adr", "n", "org"]);
 
 const DEPTH_MAX = 50;
@@ -57,16 +57,16 @@ function entriesOf({ text, component }: CalendarJob): readonly Component[] {
     .filter(([name]) => (wanted === undefined ? ENTRIES.has(name) : name === wanted));
 }
 
-/** An address book without cards is an empty text. */
+/** An address book without cards is an empty string. */
 function cardsOf(text: string): readonly Component[] {
   const roots = rootsOf(text);
   const cards = roots.filter(([name]) => name === "vcard");
   if (cards.length < roots.length || (roots.length === 0 && text.trim() !== ""))
-    throw new Wrong("has something else than VCARDs");
+    throw new Wrong("has components other than VCARD");
   return cards;
 }
 
-/** One component is given by itself, several as a list. */
+/** The library returns a single component by itself, several as a list. */
 function rootsOf(text: string): readonly Component[] {
   const parsed = ICAL.parse(text) as unknown as Component | readonly Component[];
   return typeof parsed[0] === "string" ? [parsed as Component] : (parsed as readonly Component[]);
@@ -113,7 +113,7 @@ function listAt<Item>(lists: Map<string, Item[]>, name: string): Item[] {
   return list;
 }
 
-/** An expression names it without quotes then. */
+/** Then an expression can name it without quotes. */
 const fieldOf = (property: string): string => property.replaceAll("-", "_");
 
 function valueOf(property: string, type: string, value: Json, format: CalendarJob["format"]): Json {
@@ -124,7 +124,7 @@ function valueOf(property: string, type: string, value: Json, format: CalendarJo
   return typeof value === "number" && !Number.isFinite(value) ? null : value;
 }
 
-/** `byday` and the like are lists, also of one. */
+/** `byday` and similar parts are always lists. */
 function recurrenceOf(rule: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(rule).map(([part, value]) => [
@@ -138,17 +138,17 @@ function recurrenceOf(rule: JsonObject): JsonObject {
 function explain(text: string): string {
   for (const [number, line] of unfolded(text)) {
     if (line.trim() === "" || /^(?:BEGIN|END):/i.test(line)) continue;
-    if (!/[:;]/.test(line)) return `is wrong in line ${number}: there is no \`:\``;
+    if (!/[:;]/.test(line)) return `is invalid in line ${number}: it has no \`:\``;
     try {
       ICAL.parse.property(line);
     } catch {
-      return `is wrong in line ${number}: the property does not take this value`;
+      return `is invalid in line ${number}: the property does not allow this value`;
     }
   }
-  return "ends within a component that was begun";
+  return "ends inside an open component";
 }
 
-/** RFC 5545, 3.1: a line that begins with a blank goes on with the one before. Each with the number of its first line. */
+/** RFC 5545, 3.1: a line that begins with a space continues the previous one. Returns each with the number of its first line. */
 function unfolded(text: string): readonly (readonly [number: number, line: string])[] {
   const lines: [number, string][] = [];
   for (const [index, line] of text.split(/\r?\n/).entries()) {

@@ -11,51 +11,54 @@ import { readColumn } from "./read-parsed.ts";
 export const parseSchema = Type.Object(
   {
     format: Type.Enum(["json", "ndjson", "csv", "xlsx", "html", "xml", "pdf", "icalendar", "vcard", "text"], {
-      description: "What the text or the file is.",
+      description: "The format of the text or file.",
     }),
     records: Type.Optional(
       Type.String({
         minLength: 1,
         [EXPRESSION]: "response",
-        description: "json: an expression over it that gives a list of objects, or one. Default: the whole.",
+        description: "json: an expression for a list of objects, or one object. Default: the whole value.",
       }),
     ),
     rows: Type.Optional(
       Type.String({
         minLength: 1,
         description:
-          "html, xml: a CSS selector; every element that it finds is a record. pdf: a regular expression with named groups; every match on a page is a record of them.",
+          "html, xml: a CSS selector; every matching element is a record. pdf: a regular expression with named groups; every match on a page is a record with the groups as fields.",
       }),
     ),
     columns: Type.Optional(
       Type.Record(Type.String(), Type.String({ minLength: 1 }), {
         minProperties: 1,
         description:
-          "html, xml: field to `css` (trimmed text of the first match in the row), `css@attr`, or `@attr` of the row itself.",
+          "html, xml: fields, each with `css` (the trimmed text of the first match in the row), `css@attr`, or `@attr` of the row itself.",
       }),
     ),
     within: Type.Optional(
       Type.String({
         minLength: 1,
         description:
-          "html, xml: a CSS selector of the list or table that holds the rows. Where it is there without rows, there are none; a page without it fails the node.",
+          "html, xml: a CSS selector for the list or table that contains the rows. If it exists without rows, there are no records; if it doesn't exist, the node fails.",
       }),
     ),
     empty: Type.Optional(
       Type.Object(
         {
           css: Type.Optional(
-            Type.String({ minLength: 1, description: "An element that only a page without rows has." }),
+            Type.String({
+              minLength: 1,
+              description: "A selector for an element that only a page without rows has.",
+            }),
           ),
           text: Type.Optional(
-            Type.String({ minLength: 1, description: "A text that only a page without rows has." }),
+            Type.String({ minLength: 1, description: "Text that only a page without rows has." }),
           ),
         },
         {
           additionalProperties: false,
           minProperties: 1,
           description:
-            "html: how a page without rows says so. A page without rows, `within` and this fails the node: it may have changed.",
+            "html: how to recognise a page without rows. If a page has no rows and matches neither `within` nor this, the node fails, because the page may have changed.",
         },
       ),
     ),
@@ -64,7 +67,7 @@ export const parseSchema = Type.Object(
         minLength: 1,
         maxLength: 1,
         default: ",",
-        description: "csv: what stands between two values.",
+        description: "csv: the character between two values.",
       }),
     ),
     skip: Type.Optional(
@@ -72,38 +75,38 @@ export const parseSchema = Type.Object(
         minimum: 0,
         maximum: limits.skippedLinesMax,
         default: 0,
-        description: "csv: how many lines stand before the header.",
+        description: "csv: the number of lines before the header.",
       }),
     ),
     charset: Type.Optional(
       Type.String({
         minLength: 1,
         description:
-          "Of what is text: its charset, whatever its content type and the text itself say, e.g. iso-8859-1.",
+          "For text: its charset, e.g. iso-8859-1. Overrides the content type and the text's own declaration.",
       }),
     ),
     field: Type.Optional(
       Type.String({
         minLength: 1,
         default: "text",
-        description: "text: the field of the record that holds the whole text.",
+        description: "text: the field of the record that contains the whole text.",
       }),
     ),
     component: Type.Optional(
       Type.Enum(["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"], {
-        description: "icalendar: the entries that are records. Default: all of them.",
+        description: "icalendar: the components that become records. Default: all entries.",
       }),
     ),
     sheet: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 1 })], {
         default: 1,
-        description: "xlsx: the sheet, by its name or its number.",
+        description: "xlsx: the sheet, by name or number.",
       }),
     ),
   },
   {
     additionalProperties: false,
-    description: "The keys of a `parse` node: how the text or the file is read.",
+    description: "The keys of a `parse` node: how to parse the text or file.",
   },
 );
 
@@ -125,8 +128,8 @@ const KEYS_OF_FORMAT: Readonly<Record<ParseConfig["format"], readonly string[]>>
 const PACKED: ReadonlySet<unknown> = new Set(["xlsx", "pdf", "html", "xml", "icalendar", "vcard"]);
 
 /**
- * Whether its records hold texts that are not what the bytes are, by their content type: packed, folded into lines, or in a charset that
- * the content or the document says. Called with any config.
+ * Whether its records contain text that differs from the bytes as decoded by their content type: compressed, folded into lines,
+ * or in a charset from the content or the document. Called with any config.
  */
 export const isUnpacked = ({
   format,
@@ -144,12 +147,12 @@ export function parseFindings(config: ParseConfig): readonly ConfigFinding[] {
     .filter((key) => key !== "format" && !own.includes(key))
     .map((key) => ({ path: [key], message: `\`${key}\` is not a key of the format ${format}` }));
   if (config.delimiter !== undefined && /["\r\n]/.test(config.delimiter)) {
-    findings.push({ path: ["delimiter"], message: "a delimiter can't be a quote or a line break" });
+    findings.push({ path: ["delimiter"], message: "the delimiter can't be a quote or a line break" });
   }
   if (config.charset !== undefined && !isCharset(config.charset))
     findings.push({
       path: ["charset"],
-      message: `\`${config.charset}\` is not a charset that can be read; there are: ${CHARSETS.join(", ")}`,
+      message: `\`${config.charset}\` is not a supported charset; the supported ones are ${CHARSETS.join(", ")}`,
     });
   if (format === "html" || format === "xml") findings.push(...selectorFindings(config, format));
   if (format === "pdf" && config.rows !== undefined) findings.push(...patternFindings(config.rows));
@@ -178,12 +181,13 @@ function patternFindings(rows: string): readonly ConfigFinding[] {
     return [
       {
         path: ["rows"],
-        message: "the expression has no named group: `(?<total>[0-9.]+)` gives a field `total`",
+        message:
+          "the expression has no named group; `(?<total>[0-9.]+)`, for example, becomes the field `total`",
       },
     ];
   } catch {
     const message =
-      "not a regular expression that can be used (they run in linear time: no look-ahead, no back-references)";
+      "not a supported regular expression (they run in linear time: no look-ahead, no back-references)";
     return [{ path: ["rows"], message }];
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "#domain/json.ts";
 
-/** What the thread that parses is asked. */
+/** A job for the parse thread. */
 export type ParseJob = MarkupJob | SheetJob | PdfJob | CalendarJob;
 
 /** One column of a row: the first element that `css` finds in it (null: the row itself), its attribute or its text. */
@@ -15,9 +15,9 @@ export interface MarkupJob {
   readonly text: string;
   readonly rows: string;
   readonly columns: readonly MarkupColumn[];
-  /** Where the rows are looked for; null: in all of it. */
+  /** A selector for the element to search; null: the whole document. */
   readonly within: string | null;
-  /** What a page without rows has. */
+  /** How to recognise a page without rows. */
   readonly empty: { readonly css?: string | undefined; readonly text?: string | undefined } | null;
 }
 
@@ -38,30 +38,30 @@ export interface PdfJob {
 export interface CalendarJob {
   readonly format: "icalendar" | "vcard";
   readonly text: string;
-  /** icalendar: the name of the components that are records; absent: all that are entries. */
+  /** icalendar: the name of the components that become records; absent: all entries. */
   readonly component?: string | undefined;
 }
 
 export type Cell = string | number | boolean | null;
 
-/** Rows of values under their names; or what is wrong, to follow `the HTML` and the like. Holds nothing of the data. */
+/** Rows of named values, or a problem: a phrase that follows `the HTML`, for example, and contains no data. */
 export type ParseReply =
   | {
       readonly names: readonly string[];
       readonly rows: readonly (readonly Cell[])[];
-      /** Instead of rows, where records are more than values under names. */
+      /** Used instead of rows if records have nested values. */
       readonly records?: readonly JsonObject[];
-      /** There are no rows, and nothing says that there are none: what the page is instead. */
+      /** A description of the page, if no rows were found and the page doesn't state that there are none. */
       readonly missing?: string;
     }
   | { readonly problem: string };
 
 export interface ParseThreadData {
   readonly threadOf: typeof PARSE_THREAD;
-  /** The thread writes here what the kernel calls it; 0: it has no such name, or none yet. */
+  /** The thread stores the kernel's id for it here; 0: it has none, or none yet. */
   readonly threadId: Int32Array;
 }
 
 export const PARSE_THREAD = "parse-thread";
-/** Of all values that a reply holds. */
+/** Limit for all values of a reply. */
 export const REPLY_CHARACTERS_MAX = 50_000_000;

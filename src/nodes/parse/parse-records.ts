@@ -1,4 +1,4 @@
-import { NoJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
+import { NotJson, type BoundExpressions, type Scope } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import { reserveJsonMemory } from "#domain/json-room.ts";
 import { limits } from "#domain/limits.ts";
@@ -13,11 +13,11 @@ import { readNdjson } from "./read-ndjson.ts";
 import type { ParseConfig } from "./parse-config.ts";
 import { readCalendar, readMarkup, readPdf, readXlsx } from "./read-parsed.ts";
 import { readWholeText } from "./read-text.ts";
-import { findMissing, type TellMissing } from "./missing-records.ts";
+import { findMissing, type ReportMissing } from "./missing-records.ts";
 import { batchesFromJson } from "#nodes/records/record-flow.ts";
 import { streamList, type ListPath } from "./stream-json.ts";
 
-/** What a text comes as. `charset`: what its content type says, or null. */
+/** The source of text to parse. `charset`: from its content type, or null. */
 export type ParseSource =
   | { readonly form: "json"; readonly json: Json }
   | { readonly form: "text"; readonly text: string }
@@ -30,21 +30,21 @@ export type ParseSource =
 export interface ParseTools {
   readonly expressions: BoundExpressions;
   readonly signal: AbortSignal;
-  /** Begins every message: `The response`, `The file`. */
+  /** The beginning of every message: `The response`, `The file`. */
   readonly place: string;
-  /** Begins those about what JSON gives as records, if another one does. */
+  /** The beginning of messages about records in JSON, if it differs. */
   readonly recordsPlace?: string;
-  /** Told where records are missing. */
-  readonly missing?: TellMissing | undefined;
+  /** Called if records are missing. */
+  readonly missing?: ReportMissing | undefined;
 }
 
-/** The records of a text, in batches. Throws NodeFailure where the text is not what the config says. */
+/** The records in the source, in batches. Throws NodeFailure if it does not match the config. */
 export async function* parseRecords(
   given: ParseSource,
   config: ParseConfig,
   tools: ParseTools,
 ): RecordBatches {
-  // What the document says of the bytes stands above what they come with.
+  // The document's charset takes precedence over the content type's.
   const source = given.form === "bytes" ? { ...given, charset: config.charset ?? given.charset } : given;
   if (config.format === "json") {
     yield* jsonRecords(source, config.records, tools);
@@ -52,7 +52,7 @@ export async function* parseRecords(
   }
   if (source.form === "json") {
     throw new NodeFailure(
-      `${tools.place} is JSON already; the format ${config.format} takes a text or a file. Use \`format: json\`.`,
+      `${tools.place} is already JSON; the format ${config.format} needs text or a file. Use \`format: json\`.`,
     );
   }
   const { format } = config;
@@ -80,7 +80,7 @@ export async function* parseRecords(
     return;
   }
   if (source.form === "text")
-    throw new NodeFailure(`${tools.place} is a text; the format ${format} takes a file.`);
+    throw new NodeFailure(`${tools.place} is text; the format ${format} needs a file.`);
   const bytes = await collect(source.open(), tools.place);
   yield* format === "xlsx"
     ? readXlsx(bytes, config.sheet ?? 1, tools)
@@ -100,7 +100,10 @@ const wholeTextOf = async (
 ): Promise<string> =>
   source.form === "text" ? source.text : decode(await collect(source.open(), place), source.charset, place);
 
-/** A list, or one that a path of names leads to, is read as a stream; anything else is read whole, and asked afterwards. */
+/**
+ * A list at the top level or at a path of names is read as a stream; anything else is read completely, and the expression is
+ * evaluated afterwards.
+ */
 async function* jsonRecords(
   source: ParseSource,
   expression: string | undefined,
@@ -129,10 +132,10 @@ const recordsPlace = (expression: string | undefined, tools: ParseTools): string
   tools.recordsPlace ?? (expression === undefined ? tools.place : `${tools.place}: records`);
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
-/** Words that are more than a name in some place of an expression. */
+/** Words that have a special meaning in some places of an expression. */
 const WORDS: ReadonlySet<string> = new Set(["and", "or", "in", "true", "false", "null", "function"]);
 
-/** The names of an expression that is nothing but a path; null: it is more. Without an expression the document is the list. */
+/** The names of an expression that is a plain path; null: it is not. Without an expression, the document is the list. */
 export function listPath(expression: string | undefined): ListPath | null {
   const names = expression === undefined ? [] : expression.trim().split(".");
   return names.every((name) => NAME.test(name) && !WORDS.has(name)) ? names : null;
@@ -155,8 +158,8 @@ async function recordsOfRoot(
 }
 
 /**
- * The room is given back before the first record is read: they are read when somebody asks for them, who may want room until then. What
- * is held so long is what the expression gave.
+ * The room in the memory budget is released before the first record is read, because the consumer may need room, too. Only the
+ * expression's result is kept until then.
  */
 async function recordsOfWhole(source: ParseSource, expression: string | undefined, tools: ParseTools) {
   if (source.form === "json") return await recordsOfRoot({ root: source.json }, expression, tools);
@@ -169,13 +172,13 @@ async function recordsOfWhole(source: ParseSource, expression: string | undefine
     if (!read.ok) throw new NodeFailure(`${tools.place} ${read.problem}.`);
     return await recordsOfRoot(read.root, expression, tools);
   } catch (error) {
-    throw error instanceof NoJson ? new NodeFailure(`${tools.place} ${error.message}.`) : error;
+    throw error instanceof NotJson ? new NodeFailure(`${tools.place} ${error.message}.`) : error;
   } finally {
     release();
   }
 }
 
-/** A file that came as a stream may be far larger than what can be read at once. */
+/** A streamed file may be far larger than what can be read at once. */
 async function collect(chunks: AsyncIterable<Uint8Array>, place: string): Promise<Uint8Array> {
   const collected: Uint8Array[] = [];
   let bytes = 0;

@@ -19,7 +19,7 @@ export async function parseSheet(job: SheetJob): Promise<ParseReply> {
   }
   if (cells > CELLS_MAX) return { problem: `has more than ${CELLS_MAX} cells in the sheet` };
   if (characters > REPLY_CHARACTERS_MAX)
-    return { problem: `gives more than ${REPLY_CHARACTERS_MAX} characters` };
+    return { problem: `produces more than ${REPLY_CHARACTERS_MAX} characters` };
   const [header = [], ...data] = rows;
   return {
     names: header.map((name) => (name === null ? "" : String(name))),
@@ -44,7 +44,7 @@ async function readCells(
   }
 }
 
-/** Excel's times have no zone: a date is `2026-01-31`, one with a time `2026-01-31T08:30:00`. */
+/** Excel's times have no time zone: a date becomes `2026-01-31`, a date with a time `2026-01-31T08:30:00`. */
 function cellOf(value: unknown): Cell {
   if (value instanceof Date) {
     const text = value.toISOString();

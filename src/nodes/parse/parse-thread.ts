@@ -3,7 +3,7 @@ import { freezeIntrinsics } from "#lib/freeze-intrinsics.ts";
 import { ownThreadId } from "#lib/thread-priority.ts";
 import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
 
-/** Each parser is loaded when it is first needed: that of PDFs alone has 1.7 MB. Once it is there, nothing can be changed any more. */
+/** Each parser is loaded when it is first needed: the one for PDFs alone has 1.7 MB. After that, the intrinsics are frozen. */
 async function parse(job: ParseJob): Promise<ParseReply> {
   if (job.format === "xlsx") {
     const { parseSheet } = await import("./parse-sheet.ts");

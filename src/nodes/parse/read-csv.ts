@@ -11,23 +11,24 @@ const RECORD_CHARACTERS_MAX = 1_000_000;
 const BATCH_CHARACTERS_MAX = 1_000_000;
 const SLICE_CHARACTERS = 65_536;
 
-/** What is wrong, by csv-parse's code: its own messages quote the data. */
+/** Problems by csv-parse's error code, because its own messages quote the data. */
 const PROBLEMS: Readonly<Record<string, string>> = {
-  CSV_INVALID_CLOSING_QUOTE: "a quoted value goes on after its closing quote",
-  INVALID_OPENING_QUOTE: "a value that doesn't begin with a quote has one inside",
+  CSV_INVALID_CLOSING_QUOTE: "a quoted value continues after its closing quote",
+  INVALID_OPENING_QUOTE: "a value that doesn't begin with a quote contains one",
   CSV_QUOTE_NOT_CLOSED: "a quoted value is never closed",
   CSV_MAX_RECORD_SIZE: `a row is longer than ${RECORD_CHARACTERS_MAX} characters (or a quote is never closed)`,
 };
 
 export interface CsvShape {
   readonly delimiter: string;
-  /** Lines before the header. They are no CSV: a quote in one of them means nothing. */
+  /** The number of lines before the header. They are not CSV: a quote in one of them has no meaning. */
   readonly skip: number;
 }
 
 /**
- * Rows of a CSV text as records, streamed. The first row names the columns (an empty name becomes `column_<n>`); values stay
- * texts; empty lines are skipped. Throws NodeFailure with the line for a text that isn't CSV or a row of the wrong length.
+ * Streams the rows of a CSV text as records. The first row contains the column names (an empty one becomes `column_<n>`); values
+ * remain strings; empty lines are skipped. Throws NodeFailure with the line number if the text isn't CSV or a row has the wrong
+ * length.
  */
 export async function* readCsv(
   text: AsyncIterable<string>,
@@ -39,12 +40,12 @@ export async function* readCsv(
     delimiter,
     info: true,
     max_record_size: RECORD_CHARACTERS_MAX,
-    // Ragged rows are counted here, to say what the row has and what it needs.
+    // Row lengths are checked here, so that the message can say how many values there are and how many are needed.
     relax_column_count: true,
     record_delimiter: ["\r\n", "\n", "\r"],
     skip_empty_lines: true,
   });
-  // Whatever fails destroys the parser with that error, and the loop below throws it.
+  // Any failure destroys the parser with its error, which the loop below throws.
   const flowing = pipeline(slices(skipLines(text, skip, place)), parser, { signal }).catch(() => undefined);
   try {
     yield* batchesOf(parser, place, skip);
@@ -77,7 +78,7 @@ async function* batchesOf(rows: AsyncIterable<Row>, place: string, skip: number)
     }
     if (row.length !== header.length) {
       throw new NodeFailure(
-        `${place}, line ${info.lines + skip}: the row has ${row.length} values, and the header names ${header.length} columns.`,
+        `${place}, line ${info.lines + skip}: the row has ${row.length} values, but the header has ${header.length} columns.`,
       );
     }
     batch.push(validRecord(Object.fromEntries(header.map((name, index) => [name, row[index] ?? ""]))));
@@ -90,15 +91,15 @@ async function* batchesOf(rows: AsyncIterable<Row>, place: string, skip: number)
   if (batch.length > 0) yield batch;
 }
 
-/** The text behind so many lines. Throws NodeFailure when it has fewer; an empty text has none, and stays empty. */
+/** The text after this many lines. Throws NodeFailure if it has fewer; empty input remains empty. */
 async function* skipLines(text: AsyncIterable<string>, skip: number, place: string): AsyncIterable<string> {
   let left = skip;
-  let isBegun = false;
+  let hasStarted = false;
   let afterReturn = false;
   for await (const given of text) {
     let piece = given;
-    isBegun ||= piece !== "";
-    // A line break of two characters may stand in two pieces.
+    hasStarted ||= piece !== "";
+    // A line break of two characters may be split between two pieces.
     if (afterReturn && piece !== "") {
       if (piece.startsWith("\n")) piece = piece.slice(1);
       afterReturn = false;
@@ -115,13 +116,11 @@ async function* skipLines(text: AsyncIterable<string>, skip: number, place: stri
     }
     if (left === 0 && piece !== "") yield piece;
   }
-  if (left > 0 && isBegun)
-    throw new NodeFailure(
-      `${place} has fewer than the ${skip} lines that \`skip\` passes over: there is no header.`,
-    );
+  if (left > 0 && hasStarted)
+    throw new NodeFailure(`${place} has fewer lines than \`skip\` (${skip}), so there is no header.`);
 }
 
-/** Short pieces, with a turn of the event loop between them: a long text in memory would keep it from everything else. */
+/** Splits text into short pieces and yields to the event loop between them: a long text in memory would block it. */
 async function* slices(text: AsyncIterable<string>): AsyncIterable<string> {
   for await (const piece of text) {
     for (let start = 0; start < piece.length; start += SLICE_CHARACTERS) {

@@ -11,7 +11,7 @@ const LINE_CHARACTERS_MAX = 1_000_000;
 const BATCH_CHARACTERS_MAX = 1_000_000;
 const SLICE_CHARACTERS = 65_536;
 
-/** One JSON object per line, streamed; empty lines are skipped. Throws NodeFailure with the line for anything else. */
+/** One JSON object per line, streamed; empty lines are skipped. Throws NodeFailure with the line number for anything else. */
 export async function* readNdjson(
   text: AsyncIterable<string>,
   place: string,
@@ -56,7 +56,7 @@ async function* linesOf(text: AsyncIterable<string>, place: string): AsyncIterab
       if (rest.length > LINE_CHARACTERS_MAX) {
         throw new NodeFailure(`${place}, line ${number} is longer than ${LINE_CHARACTERS_MAX} characters.`);
       }
-      // A long text in memory would keep the event loop from everything else.
+      // A long text in memory would block the event loop.
       await setImmediate();
     }
   }

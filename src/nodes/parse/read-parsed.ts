@@ -2,12 +2,12 @@ import { quote } from "#domain/config-problem.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
 import { columnNames } from "./column-names.ts";
-import type { TellMissing } from "./missing-records.ts";
+import type { ReportMissing } from "./missing-records.ts";
 import type { CalendarJob, MarkupColumn, MarkupJob } from "./parse-jobs.ts";
 import { inBatches } from "#nodes/records/record-flow.ts";
 import { runParseJob } from "./run-parse-job.ts";
 
-/** What a reader of a whole file gets besides the file. */
+/** What a reader of a whole file gets in addition to the file. */
 export interface ParsePlace {
   readonly place: string;
   readonly signal: AbortSignal;
@@ -22,7 +22,7 @@ export interface MarkupRows extends Pick<MarkupJob, "format" | "rows" | "within"
 export async function* readMarkup(
   text: string,
   { columns, ...markup }: MarkupRows,
-  { place, signal, missing }: ParsePlace & { readonly missing?: TellMissing | undefined },
+  { place, signal, missing }: ParsePlace & { readonly missing?: ReportMissing | undefined },
 ): RecordBatches {
   const { format } = markup;
   const read = Object.entries(columns).map(([name, column]) => readColumn(name, column, format));
@@ -32,13 +32,13 @@ export async function* readMarkup(
   for (const [index, name] of reply.names.entries())
     if (reply.rows.length > 0 && reply.rows.every((row) => row[index] === null))
       missing?.(
-        `the column \`${name}\` (${quote(columns[name] ?? "")}) is in none of ${reply.rows.length} rows`,
+        `none of ${reply.rows.length} rows has the column \`${name}\` (${quote(columns[name] ?? "")})`,
         false,
       );
   yield* recordsOf(reply.names, reply.rows);
 }
 
-/** As csv: the first row names the columns. Numbers, true and false stay what they are; an empty cell is null. */
+/** As for csv, the first row contains the column names. Numbers, true and false keep their type; an empty cell becomes null. */
 export async function* readXlsx(
   bytes: Uint8Array,
   sheet: string | number,
@@ -80,7 +80,7 @@ async function* recordsOf(...reply: Parameters<typeof batchesOf>): RecordBatches
   yield* batchesOf(...reply);
 }
 
-/** docs/nodes/parse.md: `css` (its text, trimmed), `css@attr`, or `@attr` of the row itself. `:scope` is the row itself too. */
+/** docs/nodes/parse.md: `css` (its text, trimmed), `css@attr`, or `@attr` of the row itself. `:scope` also means the row itself. */
 export function readColumn(name: string, text: string, format: "html" | "xml"): MarkupColumn {
   const match = /^(.*)@([A-Za-z_:][-A-Za-z0-9_:.]*)$/s.exec(text);
   const css = (match?.[1] ?? text).trim();
@@ -88,7 +88,7 @@ export function readColumn(name: string, text: string, format: "html" | "xml"): 
   return {
     name,
     css: css === "" || css === ":scope" ? null : css,
-    // Upper and lower case are one in HTML, and two in XML.
+    // Names are case-insensitive in HTML, but not in XML.
     attribute: format === "html" ? (attribute?.toLowerCase() ?? null) : attribute,
   };
 }

@@ -2,7 +2,7 @@ import { limits } from "#domain/limits.ts";
 import { validRecord, type RecordBatches } from "#domain/record.ts";
 import { NodeFailure } from "#nodes/define-node.ts";
 
-/** A text as one record, which holds it in this field. Throws NodeFailure for a text that is too long for a field. */
+/** Outputs one record with the text in this field. Throws NodeFailure if the text is too long for a field. */
 export async function* readWholeText(
   text: AsyncIterable<string>,
   field: string,
@@ -14,8 +14,8 @@ export async function* readWholeText(
     characters += piece.length;
     if (characters > limits.textFieldCharactersMax)
       throw new NodeFailure(
-        `${place} is longer than ${limits.textFieldCharactersMax} characters, the most that a field takes. ` +
-          "`save: file` keeps it as a file.",
+        `${place} is longer than ${limits.textFieldCharactersMax} characters, the maximum for a field. ` +
+          "Use `save: file` to keep it as a file.",
       );
     pieces.push(piece);
   }

@@ -6,33 +6,33 @@ import { lowerPriority } from "#lib/thread-priority.ts";
 import { NodeFailure } from "#nodes/define-node.ts";
 import { PARSE_THREAD, type ParseJob, type ParseReply, type ParseThreadData } from "./parse-jobs.ts";
 
-/** CPU time that any file has, and what it has for each of its MB: ordinary ones need a fifth of it. */
+/** The CPU time limit of a file, and the additional time for each MB. Ordinary files need a fifth of it. */
 const PARSE_MS = 1_500;
 const PARSE_MS_PER_MB = 500;
 const PARSE_MS_MAX = 30_000;
-/** CPU time after which a file goes on as one of those that take long, so that others may begin. */
+/** CPU time after which a file counts as slow, so that others may start. */
 const QUICK_MS = 500;
 const THREAD_MIB = 512;
-/** By the clock a file may take so many times as long: much of it is waiting for a processor. */
+/** In wall-clock time a file may take this many times as long: much of it is waiting for a processor. */
 const CLOCK_FACTOR = 30;
-/** What a thread holds beside its heap (bytes that it unpacks) has no limit of its own: it is measured this often. */
+/** A thread's memory outside its heap (decompressed bytes) has no limit of its own, so it is measured this often. */
 const WATCH_MS = 50;
 const THREAD_AND_BYTES_MIB = 768;
 const MIB = 1_048_576;
 
 /**
- * Threads without work, kept for the next jobs of any account: starting one costs 150 ms. They don't keep the process alive. The parsers
- * of binary formats are large, and files for them are made to break them: their threads are ended after one file.
+ * Idle threads are kept for the next jobs of any account, because starting one takes 150 ms. They don't keep the process alive.
+ * Parsers of binary formats are large and a common target of malicious files, so their threads are ended after one file.
  */
 const idle: Worker[] = [];
 const IDLE_MAX = 2;
 const places = new ThreadPlaces();
-/** Where each thread writes its name. */
+/** Where each thread stores the kernel's id for it. */
 const threadIds = new WeakMap<Worker, Int32Array>();
 
 /**
- * docs/decisions/0016: parsed in a thread that can be killed. `what` follows the place in messages: `the HTML`.
- * Measured: 64 kB of unclosed `<b>` and stray `</p>` take the parser of HTML 4 s, 256 kB take it 59 s.
+ * docs/decisions/0016: parsing runs in a thread that can be killed. `what` is the subject of messages: `the HTML`. Measured: the
+ * HTML parser takes 4 s for 64 kB of unclosed `<b>` and stray `</p>`, and 59 s for 256 kB.
  */
 export async function runParseJob(
   job: ParseJob,
@@ -42,7 +42,7 @@ export async function runParseJob(
   signal.throwIfAborted();
   let lane: "quick" | "slow" = "quick";
   for (;;) {
-    // The signal is the run's, or of one of its nodes.
+    // The signal belongs to the run or one of its nodes.
     const place = await places.take(lane, signal, signal);
     try {
       signal.throwIfAborted();
@@ -56,7 +56,7 @@ export async function runParseJob(
   }
 }
 
-/** Null: it takes long, others do so already, and it must begin again when one of them is over. */
+/** Null: the file is slow, all slots for slow files are taken, and it must start again when one is free. */
 async function runInThread(
   job: ParseJob,
   what: string,
@@ -71,7 +71,7 @@ async function runInThread(
       clearTimeout(timer);
       clearInterval(watch);
       signal.removeEventListener("abort", onAbort);
-      // One that stands back does so forever.
+      // A thread's priority can't be raised again.
       release(thread, isUsable && place.lane === "quick" && isShared(job));
     };
     const fail = (error: unknown) => {
@@ -89,7 +89,7 @@ async function runInThread(
       else if (usedMs > QUICK_MS && !place.becomeSlow()) {
         end(false);
         resolve(null);
-      } else if (place.lane === "slow") letStandBack(thread);
+      } else if (place.lane === "slow") lowerThreadPriority(thread);
     };
     const watch = setInterval(() => {
       void cpuMsOf(thread).then(look);
@@ -121,13 +121,13 @@ function timeOf(job: ParseJob): number {
   return Math.min(PARSE_MS_MAX, PARSE_MS + Math.ceil(bytes / 1_000_000) * PARSE_MS_PER_MB);
 }
 
-/** CPU time, so that a thread on a busy machine is not taken for one that hangs; null while it can't be asked. */
+/** CPU time, so that a thread on a busy machine is not mistaken for one that hangs; null while it is not available. */
 async function cpuMsOf(thread: Worker): Promise<number | null> {
   const usage = await thread.cpuUsage().catch(() => null);
   return usage && (usage.user + usage.system) / 1_000;
 }
 
-/** Of a thread that has ended meanwhile: 0. */
+/** 0 for a thread that has just ended. */
 async function bytesOf(thread: Worker): Promise<number> {
   const heap = await thread.getHeapStatistics().catch(() => null);
   return heap === null ? 0 : heap.used_heap_size + heap.external_memory;
@@ -135,7 +135,7 @@ async function bytesOf(thread: Worker): Promise<number> {
 
 function release(thread: Worker, isUsable: boolean): void {
   thread.removeAllListeners("message").removeAllListeners("error").removeAllListeners("exit");
-  // A thread that is being killed may still report that it is.
+  // A thread that is being killed may still report an error.
   thread.on("error", () => undefined);
   if (!isUsable || idle.length >= IDLE_MAX) {
     void thread.terminate();
@@ -149,7 +149,7 @@ function release(thread: Worker, isUsable: boolean): void {
   thread.unref();
 }
 
-/** `module`: what runs in it. */
+/** `module`: the thread's main module. */
 export function startParseThread(module = new URL("./parse-thread.ts", import.meta.url)): Worker {
   const threadId = new Int32Array(new SharedArrayBuffer(4));
   const thread = startThread(module, {
@@ -163,8 +163,8 @@ export function startParseThread(module = new URL("./parse-thread.ts", import.me
   return thread;
 }
 
-/** Asked at each look: one that has only been started has no name yet. */
-function letStandBack(thread: Worker): void {
+/** Repeated at each look, because a thread that has just started has no id yet. */
+function lowerThreadPriority(thread: Worker): void {
   const threadId = threadIds.get(thread);
   lowerPriority((threadId && Atomics.load(threadId, 0)) || null);
 }

@@ -7,28 +7,29 @@ import { decodeWhole } from "./decode-text.ts";
 import { NodeFailure } from "#nodes/define-node.ts";
 
 /**
- * The items of one list in a JSON document of any length, some hundred at a time, without holding the document. What stands around
- * the list is kept and parsed at the end, so that the whole is JSON or the node fails (docs/decisions/0029).
+ * Streams the items of one list in a JSON document of any length, some hundred at a time, without keeping the document in memory.
+ * The text around the list is kept and parsed at the end, so that the node fails unless the whole document is JSON
+ * (docs/decisions/0029).
  */
 
-/** What stands around the list, or the document when there is no such list: that is held whole, and parsed at once. */
+/** Limit for the text around the list, or for the document if there is no such list, because that is kept in memory and parsed at once. */
 const WHOLE_BYTES_MAX = limits.wholeBytesMax;
 const ITEM_BYTES_MAX = 10_000_000;
 const OPEN = Buffer.from("[");
 const CLOSE = Buffer.from("]");
 
 export interface StreamedItems {
-  /** The place of the first of them in the list. */
+  /** The index of the first item in the list. */
   readonly first: number;
   readonly items: readonly Json[];
 }
 
-/** Where the list is: the names of the objects' fields that lead to it. None: the document itself is the list. */
+/** The names of the fields that lead to the list. Empty: the document itself is the list. */
 export type ListPath = readonly string[];
 
 /**
- * Yields the items of the list at `path`. Gives the whole document instead where that is something else (an object, nothing, a
- * list on the way), for the caller, which evaluates the path on it. Throws NodeFailure for what is not JSON.
+ * Yields the items of the list at `path`. If there is something else (an object, nothing, a list on the way), yields the whole
+ * document instead, and the caller evaluates the path on it. Throws NodeFailure if it is not JSON.
  */
 export async function* streamList(
   bytes: AsyncIterable<Uint8Array>,
@@ -44,10 +45,10 @@ class ListReading {
   readonly #path: ListPath;
   readonly #place: string;
   readonly #scan: JsonScan;
-  /** All but the items. */
+  /** The text except the items. */
   readonly #around: Uint8Array[] = [];
   #aroundBytes = 0;
-  /** Of the items that aren't complete yet. */
+  /** The text of incomplete items. */
   #open: Uint8Array[] = [];
   #openBytes = 0;
   #items = 0;
@@ -89,20 +90,20 @@ class ListReading {
     if (!this.#scan.isFound) return { whole };
     let value: Json | undefined = whole;
     for (const name of this.#path) value = (value as { readonly [name: string]: Json } | undefined)?.[name];
-    // Of two fields of one name the last counts, and the items of the first are gone already.
+    // Of two fields with the same name the last counts, but the items of the first have already been output.
     if (Array.isArray(value) && value.length === 0) return null;
     throw new NodeFailure(`${this.#place} has \`${this.#path.join(".")}\` twice.`);
   }
 
-  /** All that is open ends with a whole item. */
-  *#complete(goesOn: boolean): Generator<StreamedItems> {
+  /** The pending text ends with a complete item. */
+  *#complete(continues: boolean): Generator<StreamedItems> {
     const list = this.#parse([OPEN, ...this.#open, CLOSE]);
-    assert(Array.isArray(list), "what stands in brackets is a list");
+    assert(Array.isArray(list), "text in brackets is a list");
     this.#open = [];
     this.#openBytes = 0;
     this.#parts += 1;
-    // A comma with nothing before or behind it.
-    if (list.length === 0 && (goesOn || this.#parts > 1)) throw this.#noJson();
+    // A comma with nothing before or after it.
+    if (list.length === 0 && (continues || this.#parts > 1)) throw this.#noJson();
     if (list.length > 0) yield { first: this.#items, items: list };
     this.#items += list.length;
   }
@@ -112,7 +113,7 @@ class ListReading {
     this.#aroundBytes += bytes.length;
     if (this.#aroundBytes > WHOLE_BYTES_MAX)
       throw new NodeFailure(
-        `${this.#place} has more than ${WHOLE_BYTES_MAX} bytes that can't be read as a stream; \`records\` must be the path of a list in it.`,
+        `${this.#place} has more than ${WHOLE_BYTES_MAX} bytes that can't be streamed; \`records\` must be the path of a list in it.`,
       );
   }
 

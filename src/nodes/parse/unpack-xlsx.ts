@@ -14,12 +14,12 @@ interface Entry {
 }
 
 /**
- * The XML files of a spreadsheet in an archive of their own, not compressed. The reader unpacks whatever it is given, so it
- * is given what was unpacked here, within a limit that the archive's own words about sizes have no part in.
+ * Repacks the XML files of a spreadsheet into an archive without compression. The reader decompresses its input without a limit,
+ * so it gets the output of this function, which enforces one, regardless of the sizes that the archive declares.
  */
 export function unpackXlsx(file: Uint8Array): { readonly zip: ArrayBuffer } | { readonly problem: string } {
   const zip = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
-  // Both encrypted spreadsheets and those of before 2007 are files of this kind.
+  // Both encrypted spreadsheets and those from before 2007 have this format.
   if (zip.length >= 8 && zip.readUInt32BE(0) === 0xd0cf11e0)
     return { problem: "is encrypted, or an .xls; save it as .xlsx without a password" };
   try {
@@ -36,7 +36,7 @@ function readEntries(zip: Buffer): readonly Entry[] {
   if (end === -1 || end + END_BYTES > zip.length || zip.readUInt32LE(end) !== END)
     throw new Refused("is not a spreadsheet, or is damaged");
   const count = zip.readUInt16LE(end + 10);
-  if (count > ENTRIES_MAX) throw new Refused(`has more than ${ENTRIES_MAX} files in it`);
+  if (count > ENTRIES_MAX) throw new Refused(`contains more than ${ENTRIES_MAX} files`);
   const entries: Entry[] = [];
   let left = UNPACKED_BYTES_MAX;
   let at = zip.readUInt32LE(end + 16);
@@ -66,14 +66,14 @@ function unpack(zip: Buffer, at: number, name: Buffer, bytesMax: number): Entry 
   const packed = zip.subarray(start, start + size);
   const bytes = method === 0 ? packed : inflate(packed, method, bytesMax);
   if (bytes.length > bytesMax) throw tooLarge();
-  if (crc32(bytes) !== crc) throw new Refused("is damaged: a file in it has another check sum");
+  if (crc32(bytes) !== crc) throw new Refused("is damaged: a file in it has a wrong checksum");
   return { name, bytes, crc };
 }
 
-const tooLarge = (): Refused => new Refused(`unpacks to more than ${UNPACKED_BYTES_MAX / 1_000_000} MB`);
+const tooLarge = (): Refused => new Refused(`decompresses to more than ${UNPACKED_BYTES_MAX / 1_000_000} MB`);
 
 function inflate(packed: Buffer, method: number, bytesMax: number): Buffer {
-  if (method !== 8) throw new Refused("is compressed in a way that is not known");
+  if (method !== 8) throw new Refused("uses an unknown compression method");
   try {
     return inflateRawSync(packed, { maxOutputLength: Math.max(1, bytesMax) });
   } catch (error) {
@@ -87,7 +87,7 @@ function pack(entries: readonly Entry[]): ArrayBuffer {
   const directory: Buffer[] = [];
   let offset = 0;
   for (const { name, bytes, crc } of entries) {
-    // The fields that both headers have, from the version that is needed to the length of what follows the name.
+    // The fields that both headers share, from the required version to the length of the extra field.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
     common.writeUInt32LE(crc, 10);

@@ -2,19 +2,19 @@ import { createHash } from "node:crypto";
 import { isJsonObject, type Json } from "#domain/json.ts";
 
 /**
- * A total order over JSON: null, false, true, numbers by value, texts by their UTF-16 code units (as RFC 8785 orders names),
- * lists item by item, objects as the lists of their fields in the order of their names. What begins another comes before it.
+ * A total order over JSON: null, false, true, numbers by value, strings by their UTF-16 code units (as RFC 8785 orders names),
+ * lists item by item, objects as lists of their fields in the order of their names. A prefix comes before the longer value.
  */
 export function compareJson(left: Json, right: Json): number {
   const rank = rankOf(left) - rankOf(right);
   if (rank !== 0) return rank;
   if (isList(left) && isList(right)) return compareLists(left, right);
   if (isJsonObject(left) && isJsonObject(right)) return compareLists(fieldsOf(left), fieldsOf(right));
-  // Of one rank: two numbers, two texts, or the same constant.
+  // Same rank: two numbers, two strings, or the same constant.
   return compareUnits(left as string | number, right as string | number);
 }
 
-/** A text that is the same for equal JSON, whatever the order of its fields, and different for any other. */
+/** A digest that is the same for equal JSON, regardless of the order of fields, and different for any other. */
 export function digestJson(json: Json): string {
   return createHash("sha256").update(canonical(json)).digest("base64");
 }

@@ -1,6 +1,6 @@
 import type { Json } from "#domain/json.ts";
 
-/** A number without rounding: `units` of ten to the power of minus `scale`. */
+/** An exact decimal: `units` × 10^-`scale`. */
 interface Decimal {
   readonly units: bigint;
   readonly scale: number;
@@ -9,7 +9,10 @@ interface Decimal {
 const DIGITS_MAX = 100;
 const TEXT = new RegExp(`^[+-]?\\d{1,${DIGITS_MAX}}(?:\\.\\d{1,${DIGITS_MAX}})?$`);
 
-/** A number, or a text that is a decimal (`-12.50`); null: it is neither. A number is what JSON writes it as: 0.1 is a tenth. */
+/**
+ * Reads a number or a decimal string (`"-12.50"`); null: it is neither. A number has the value of its JSON text: 0.1 is exactly a
+ * tenth.
+ */
 export function readDecimal(value: Json): Decimal | null {
   if (typeof value === "number") return decimalOf(String(value));
   if (typeof value !== "string") return null;
@@ -25,20 +28,20 @@ function decimalOf(text: string): Decimal {
   return scale >= 0 ? { units, scale } : { units: units * 10n ** BigInt(-scale), scale: 0 };
 }
 
-/** Adds numbers and decimal texts without rounding. */
+/** Adds numbers and decimal strings without rounding. */
 export class ExactSum {
   #sum: Decimal | null = null;
   #hasText = false;
 
-  /** What `readDecimal` takes. */
+  /** Adds a value that `readDecimal` accepts. */
   add(value: Json, read: Decimal): void {
     this.#hasText ||= typeof value === "string";
     this.#sum = this.#sum === null ? read : added(this.#sum, read);
   }
 
   /**
-   * Null: nothing was added. Of numbers alone the number nearest to the exact sum; with a text among them the sum as a text, with as many
-   * decimal places as the longest. Infinity: no number is that large.
+   * For numbers only, the number nearest to the exact sum. If a string is among them, the sum as a string with as many decimal
+   * places as the longest. Null: nothing was added. Infinity: the sum is too large for a number.
    */
   get(): number | string | null {
     if (this.#sum === null) return null;

@@ -6,7 +6,7 @@ import { NodeFailure } from "#nodes/define-node.ts";
 import { ExactSum, readDecimal } from "./exact-sum.ts";
 import { sizeOf } from "./sort-keyed.ts";
 
-/** What becomes of the values of a group, in the order of its records. Missing ones do not get here. */
+/** Aggregates the values of a group, in the order of its records. Missing values are skipped by the caller. */
 export interface Accumulator {
   add(value: Json): void;
   get(): Json;
@@ -14,7 +14,7 @@ export interface Accumulator {
 
 export type Aggregate = "sum" | "count" | "min" | "max" | "first" | "last" | "collect";
 
-/** `place` begins messages. */
+/** `place` is the beginning of messages. */
 export const ACCUMULATORS: Readonly<Record<Aggregate, (place: string) => Accumulator>> = {
   sum: sumOf,
   count: () => {
@@ -28,7 +28,7 @@ export const ACCUMULATORS: Readonly<Record<Aggregate, (place: string) => Accumul
   collect,
 };
 
-/** One of the values; null: there was none. */
+/** Keeps one of the values; null: there was none. */
 function chosen(isBetter: (found: Json, value: Json) => boolean): Accumulator {
   let found: Json = null;
   return {
@@ -46,7 +46,7 @@ function sumOf(place: string): Accumulator {
     get() {
       const total = sum.get();
       if (typeof total === "number" && !Number.isFinite(total))
-        throw new NodeFailure(`The group of ${place}: the sum is larger than any number.`);
+        throw new NodeFailure(`The group of ${place}: the sum is too large for a number.`);
       return total;
     },
   };

@@ -3,11 +3,11 @@ import { limits } from "#domain/limits.ts";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import type { NodeContext } from "#nodes/define-node.ts";
 
-/** Characters of the records of one item that wait in memory for their turn; longer ones wait on the worker's disk. */
+/** The most characters of an item's records that are buffered in memory; more are buffered on the worker's disk. */
 const HELD_CHARACTERS_MAX = 65_536;
-/** Items that are done, or under way, behind one that is not. */
+/** The most items that are completed or in progress after one that is not. */
 const WAITING_MAX = 200;
-/** A batch of small ones is full at so many characters. */
+/** A batch of small records is full at this many characters. */
 const BATCH_CHARACTERS_MAX = 262_144;
 
 interface Waiting {
@@ -17,8 +17,9 @@ interface Waiting {
 }
 
 /**
- * Works on several items at once, and gives their records in the order of the items. After one fails no other is begun; those under
- * way end at their next page, and the first failure is thrown. One at a time is streamed, and nothing is held.
+ * Processes several items concurrently and yields their records in the order of the items. After one fails, no other is started;
+ * those in progress end at their next page, and the first failure is thrown. With a concurrency of one, records are streamed and
+ * not buffered.
  */
 export async function* inOrder<Item>(
   context: NodeContext,
@@ -44,7 +45,7 @@ export async function* inOrder<Item>(
         entry.held = await hold(inner, recordsOf(inner, item));
       } catch (error) {
         failures.push(error);
-        // The others stop also while nobody asks for records.
+        // The others must stop even while no records are requested.
         stop.abort(error);
       }
       entry.isDone = true;
@@ -70,14 +71,14 @@ export async function* inOrder<Item>(
       yield* first.held();
     }
   } finally {
-    stop.abort(new Error("the other records are not wanted any more"));
+    stop.abort(new Error("the other records are no longer needed"));
     await Promise.all(waiting.map(async ({ ended }) => await ended));
     await source.return?.();
   }
   if (failures.length > 0) throw failures[0];
 }
 
-/** Reads all records, and gives what gives them again: from memory when they are few, else from the worker's disk. */
+/** Buffers all records and returns a function that reads them: from memory if they are few, else from the worker's disk. */
 async function hold(context: NodeContext, batches: RecordBatches): Promise<() => RecordBatches> {
   const source = batches[Symbol.asyncIterator]();
   const kept: (readonly DataRecord[])[] = [];
@@ -88,7 +89,7 @@ async function hold(context: NodeContext, batches: RecordBatches): Promise<() =>
       if (step.done === true) return () => again(kept);
       kept.push(step.value);
       room -= charactersOf(step.value, room);
-      if (room < 0) return await context.spill(going(kept, source));
+      if (room < 0) return await context.spill(keptThenRest(kept, source));
     }
   } finally {
     await source.return?.();
@@ -99,7 +100,7 @@ async function* again(kept: readonly (readonly DataRecord[])[]): RecordBatches {
   yield* kept;
 }
 
-async function* going(
+async function* keptThenRest(
   kept: (readonly DataRecord[])[],
   source: AsyncIterator<readonly DataRecord[]>,
 ): RecordBatches {
@@ -107,7 +108,7 @@ async function* going(
   for (let step = await source.next(); step.done !== true; step = await source.next()) yield step.value;
 }
 
-/** Roughly; stops counting at `enough`. */
+/** Approximate; stops counting at `enough`. */
 function charactersOf(batch: readonly DataRecord[], enough: number): number {
   let count = 0;
   const walk = (value: Json): void => {
@@ -129,8 +130,8 @@ function charactersOf(batch: readonly DataRecord[], enough: number): number {
   return count;
 }
 
-/** Small batches put together. */
-export async function* fuller(batches: RecordBatches): RecordBatches {
+/** Merges small batches. */
+export async function* mergeSmallBatches(batches: RecordBatches): RecordBatches {
   let waiting: DataRecord[] = [];
   let room = BATCH_CHARACTERS_MAX;
   for await (const batch of batches) {

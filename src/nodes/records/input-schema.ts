@@ -1,20 +1,20 @@
 import { isJsonObject, texts, type Json, type JsonObject } from "#domain/json.ts";
 
-/** What of an INPUT's configuration decides what its key in a trigger's body may be. */
+/** The parts of an INPUT's configuration that determine the valid values of its key in a trigger's body. */
 export interface InputRules {
   readonly accepts: "text" | "json" | "file" | "any";
-  /** It must be there, and there is no default. */
+  /** Whether it is required and has no default. */
   readonly isNeeded: boolean;
   readonly schema: JsonObject | null;
 }
 
 const IS_STRING: JsonObject = { type: "string" };
-const IS_NO_STRING: JsonObject = { not: { type: "string" } };
+const NOT_STRING: JsonObject = { not: { type: "string" } };
 
 /**
- * The JSON Schema of an INPUT's key: it takes every value that `checkInput` takes, and refuses all others as far as a schema
- * can tell. It can't look into a string that holds JSON, nor know what the JSON text of a value is as a string.
- * `authorSchema` stands for the author's own schema.
+ * The JSON Schema of an INPUT's key: it accepts every value that `checkInput` accepts, and rejects others as far as a schema can.
+ * It can't check a string that contains JSON, nor treat a value as its JSON text. `authorSchema` replaces the author's own
+ * schema.
  */
 export function inputBodySchema(
   { accepts, isNeeded, schema }: InputRules,
@@ -25,7 +25,7 @@ export function inputBodySchema(
   const takes: JsonObject[] = [];
   const ofStrings = takesStrings(schema);
   if (accepts === "text") takes.push({ allOf: [IS_STRING, authorSchema] });
-  else if (accepts === "json" && ofStrings) takes.push({ allOf: [IS_NO_STRING, authorSchema] });
+  else if (accepts === "json" && ofStrings) takes.push({ allOf: [NOT_STRING, authorSchema] });
   else takes.push(authorSchema);
   if (accepts !== "text") {
     takes.push({
@@ -38,16 +38,16 @@ export function inputBodySchema(
   if (accepts !== "json" && ofStrings)
     takes.push({
       description: "A value that is not a string is also accepted as its JSON text.",
-      ...IS_NO_STRING,
+      ...NOT_STRING,
     });
   if (!isNeeded) takes.push({ type: "null" });
   return { anyOf: takes, ...(isNeeded ? { not: { type: "null" } } : {}) };
 }
 
-/** References that follow each other: more of them are taken for a circle. */
+/** The most references in a chain; more are considered a cycle. */
 const REFERENCES_MAX = 20;
 
-/** Whether a string may satisfy the schema. true when only trying can tell. */
+/** Whether a string may satisfy the schema; true if that can't be determined. */
 function takesStrings(
   schema: Json | undefined,
   root: Json | undefined = schema,
@@ -85,7 +85,7 @@ const JSON_TEXTS: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-/** How JSON text of the schema's types begins and ends; anything when it names none. */
+/** A pattern for JSON text of the schema's types; no restriction if it names none. */
 function jsonTextPattern({ type }: JsonObject): JsonObject {
   const types = typeof type === "string" ? [type] : texts(type);
   const patterns = types.flatMap((name) => JSON_TEXTS[name] ?? []);

@@ -17,16 +17,16 @@ export interface Join {
   readonly keepsUnmatched: boolean;
 }
 
-/** A record's digest, or null where a part of its key is null or nothing, and its place. */
+/** A record's position and digest. The digest is null if a part of its key is null or missing. */
 type Digested = { readonly digest: string | null; readonly index: number; readonly record: DataRecord };
 type DigestedBatches = AsyncGenerator<readonly Digested[], void, undefined>;
 type Context = Pick<NodeContext, "expressions" | "spill">;
 
-/** Of the right side, what is held in memory. */
+/** The most of the right side that is kept in memory. */
 const HELD_RECORDS_MAX = 10_000;
 const HELD_CHARACTERS_MAX = 4_000_000;
 
-/** In the order of the left side, and of the right among the matches of one record. */
+/** Joins in the order of the left side; matches of one record are in the order of the right side. */
 export async function* joinRecords(context: Context, join: Join): RecordBatches {
   const right = digested(context, join.right);
   try {
@@ -50,7 +50,7 @@ async function* digested({ expressions }: Context, { from, sources }: Side): Dig
 
 const hasValue = (part: KeyPart): boolean => part.length === 1 && part[0] !== null;
 
-/** The right side as far as it fits. What matches nothing is left out. */
+/** Reads as much of the right side as fits in memory. Records that can't match are left out. */
 async function hold(right: DigestedBatches): Promise<{ held: readonly Digested[]; isAll: boolean }> {
   const held: Digested[] = [];
   let characters = 0;
@@ -64,7 +64,7 @@ async function hold(right: DigestedBatches): Promise<{ held: readonly Digested[]
   return { held, isAll: false };
 }
 
-/** The right side is in memory, and the left flows by. */
+/** Joins with the right side in memory while the left side is streamed. */
 async function* joinHeld(context: Context, join: Join, held: readonly Digested[]): AsyncIterable<DataRecord> {
   const matches = Map.groupBy(held, ({ digest }) => digest);
   for await (const batch of digested(context, join.left)) {
@@ -76,7 +76,7 @@ async function* joinHeld(context: Context, join: Join, held: readonly Digested[]
   }
 }
 
-/** Both sides sorted by digest and read side by side; what they give is sorted back into the order of the left. */
+/** Sorts both sides by digest and merges them; the result is sorted back into the order of the left side. */
 async function* joinSorted(context: Context, join: Join, right: KeyedBatches): RecordBatches {
   const sort = (entries: KeyedBatches): KeyedBatches => sortKeyed(entries, compareJson, context.spill);
   const pairs = matched(context, sort(keyed(digested(context, join.left))), sort(right), join.keepsUnmatched);
@@ -95,7 +95,7 @@ async function* matched(
   for await (const batch of left) {
     for (const { key, record } of batch) {
       const [digest = null, index = null] = key;
-      // No digest sorts first and is in no group.
+      // Records without a digest sort first and belong to no group.
       if (typeof digest === "string" && group?.digest !== digest)
         group = await readGroup(context, cursor, digest);
       const open = digest === null ? null : group?.open;
@@ -107,7 +107,7 @@ async function* matched(
   }
 }
 
-/** The records of the right side with one digest. `open` is null when there are none. */
+/** The records of the right side with the same digest. `open` is null if there are none. */
 interface Group {
   readonly digest: string;
   readonly open: (() => RecordBatches) | null;
@@ -167,7 +167,7 @@ async function* batched(records: AsyncIterable<DataRecord>): RecordBatches {
   if (batch.length > 0) yield batch;
 }
 
-/** A field that both have is the left's. The result has the errors of both, and is valid when both are. */
+/** If both have a field, the left one's is used. The result has the errors of both, and is valid if both are. */
 function merged(left: DataRecord, right: DataRecord): DataRecord {
   return {
     // `fromEntries` defines: a field `__proto__` stays a field.

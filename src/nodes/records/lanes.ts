@@ -1,6 +1,6 @@
 /**
- * Works on items in order, at most so many at once, and gives what came of each in their order. After one has failed, or
- * `isOver`, no other is begun; those under way come to their end. Throws what the first that failed threw.
+ * Processes items in order with limited concurrency, and yields the results in that order. After one has failed, or once
+ * `isOver`, no other is started; those in progress are completed. Throws the error of the first item that failed.
  */
 export async function inLanes<Item, Given>(
   items: readonly Item[],

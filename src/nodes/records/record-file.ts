@@ -15,7 +15,7 @@ export function withFile(
 ): JsonObject {
   if (Object.hasOwn(data, FILE_FIELD))
     throw new NodeFailure(
-      `${place}: the record has a field \`${FILE_FIELD}\` already; give it another name in a \`map\` before this node.`,
+      `${place}: the record already has a field \`${FILE_FIELD}\`; rename it in a \`map\` before this node.`,
     );
   const kept = bytesWithoutHandles(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const base64 = kept.toString("base64");
@@ -23,21 +23,21 @@ export function withFile(
   return { ...data, [FILE_FIELD]: file };
 }
 
-/** As in all files: where nobody finds them any more, handles are not left. */
+/** As in all files, handles are removed: later they could not be resolved. */
 function bytesWithoutHandles(bytes: Buffer): Buffer {
   return bytes.includes(HANDLE_PREFIX, 0, "latin1")
     ? Buffer.from(withoutHandles(bytes.toString("latin1")), "latin1")
     : bytes;
 }
 
-/** The file in a record; null: it has none. Throws NodeFailure when the field holds something else. */
+/** The file in a record; null: it has none. Throws NodeFailure if the field contains something else. */
 export function fileIn(data: Json | undefined, place: string): FileValue | null {
   const held = isJsonObject(data) ? (data[FILE_FIELD] ?? null) : null;
   if (held === null) return null;
   const { base64, filename = null, content_type: contentType = null } = isJsonObject(held) ? held : {};
   if (typeof base64 !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64) || base64.length % 4 !== 0)
     throw new NodeFailure(
-      `${place}: the record's field \`${FILE_FIELD}\` is not a file of \`save: file\`, which has \`base64\`.`,
+      `${place}: the record's field \`${FILE_FIELD}\` is not a file from \`save: file\`, which has \`base64\`.`,
     );
   const bytes = Buffer.from(base64, "base64");
   return {

@@ -9,12 +9,12 @@ import { NodeFailure, type Flow } from "#nodes/define-node.ts";
 /** The records of several sources, one source after the other. */
 export async function* recordsOf(flows: readonly Flow[]): RecordBatches {
   for (const flow of flows) {
-    assert(flow.kind === "records", "a node that takes records gets records");
+    assert(flow.kind === "records", "the source outputs records");
     yield* flow.batches;
   }
 }
 
-/** A batch whose first record has this `$index`, for nodes that count over the whole set. */
+/** Batches with the `$index` of their first record, for nodes that count over the whole set. */
 export async function* indexedBatches(
   flows: readonly Flow[],
 ): AsyncIterable<{ readonly first: number; readonly batch: readonly DataRecord[] }> {
@@ -25,7 +25,7 @@ export async function* indexedBatches(
   }
 }
 
-/** docs/blueprints.md#expressions: the root is the record's data; the rest are variables. */
+/** docs/blueprints.md#expressions: the root is the record's data; everything else is a variable. */
 export function recordScopes(batch: readonly DataRecord[], first: number): readonly Scope[] {
   return batch.map((record, index) => ({
     root: record.data,
@@ -37,23 +37,25 @@ export function recordScopes(batch: readonly DataRecord[], first: number): reado
   }));
 }
 
-/** Slices that are no longer than a batch may be. */
+/** Splits a list into slices of at most a batch's size. */
 export function* inBatches<Item>(items: readonly Item[]): Iterable<readonly Item[]> {
   for (let start = 0; start < items.length; start += limits.recordBatchSizeMax) {
     yield items.slice(start, start + limits.recordBatchSizeMax);
   }
 }
 
-/** A list gives one record an item, an object one record, nothing none. Throws NodeFailure for anything else. */
+/** A list becomes one record per item, an object one record, and nothing none. Throws NodeFailure for anything else. */
 export function recordsFromJson(json: Json | undefined, place: string, first = 0): readonly DataRecord[] {
   if (json === undefined || json === null) return [];
   if (isJsonObject(json)) return [validRecord(json)];
   if (!Array.isArray(json))
-    throw new NodeFailure(`${place} gives ${kindOf(json)}; it must give a list of objects, or one object.`);
+    throw new NodeFailure(
+      `${place} evaluates to ${kindOf(json)}; it must be a list of objects, or one object.`,
+    );
   return json.map((item: Json, index) => validRecord(recordData(item, `${place}: item ${first + index}`)));
 }
 
-/** The same in batches, made one after the other: many small items are less than their records. */
+/** The same in batches, created one after the other, because many small items take less memory than their records. */
 export function* batchesFromJson(
   json: Json | undefined,
   place: string,
@@ -74,6 +76,6 @@ export function* batchesFromJson(
 function recordData(item: Json, place: string): JsonObject {
   if (isJsonObject(item)) return item;
   throw new NodeFailure(
-    `${place} is ${kindOf(item)}; every record must be an object. Make one, for example with \`items.{ "value": $ }\`.`,
+    `${place} is ${kindOf(item)}; every record must be an object. Create one, for example with \`items.{ "value": $ }\`.`,
   );
 }

@@ -5,22 +5,22 @@ import { valueOf } from "./expression-value.ts";
 import { indexedBatches, recordScopes } from "./record-flow.ts";
 import type { KeyedRecord } from "./sort-keyed.ts";
 
-/** One value of a key: `[]` where its expression gives nothing, so that nothing is not null. Nothing comes first in the order. */
+/** One value of a key: `[]` if its expression has no value, to distinguish it from null. It comes first in the order. */
 export type KeyPart = readonly [] | readonly [Json];
 
-/** One expression of a key, and what messages call it. */
+/** One expression of a key, with its name for messages. */
 export interface KeySource {
   readonly expression: string;
   readonly place: string;
 }
 
 export interface KeyedBatch {
-  /** The place of the first record. */
+  /** The position of the first record. */
   readonly first: number;
   readonly entries: readonly (KeyedRecord & { readonly key: readonly KeyPart[] })[];
 }
 
-/** Every record with the values of these expressions. */
+/** Adds the values of these expressions to every record. */
 export async function* keyRecords(
   from: readonly Flow[],
   expressions: BoundExpressions,

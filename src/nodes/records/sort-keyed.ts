@@ -5,7 +5,7 @@ import { must } from "#lib/assert.ts";
 import type { NodeContext } from "#nodes/define-node.ts";
 import { inBatches } from "./record-flow.ts";
 
-/** A record with what it is sorted by. */
+/** A record with its sort key. */
 export interface KeyedRecord {
   readonly key: readonly Json[];
   readonly record: DataRecord;
@@ -16,11 +16,11 @@ type CompareKeys = (left: readonly Json[], right: readonly Json[]) => number;
 type Spill = NodeContext["spill"];
 type Spilled = () => RecordBatches;
 
-/** What is sorted in memory at once, and how many chunks are merged at once: each holds one batch. */
+/** The most records that are sorted in memory at once, and the most chunks that are merged at once, each with one batch in memory. */
 const BOUNDS = { recordsMax: 10_000, charactersMax: 4_000_000, mergedMax: 64 };
 
 /**
- * Sorts any number of records in little memory: chunks are sorted, spilled and merged. Stable. What fits in one chunk is
+ * Sorts any number of records in little memory: chunks are sorted, spilled and merged. Stable. A set that fits in one chunk is
  * never spilled.
  */
 export async function* sortKeyed(
@@ -53,7 +53,7 @@ export async function* sortKeyed(
   yield* mergeChunks(chunks, compare);
 }
 
-/** About how many characters the JSON of a value has; every value counts, so that many small ones do too. */
+/** The approximate length of a value's JSON. Every value adds to it, so that many small ones count, too. */
 export function sizeOf(json: Json): number {
   if (typeof json === "string") return 16 + json.length;
   if (typeof json !== "object" || json === null) return 16;
@@ -70,7 +70,7 @@ async function* ofChunk(chunk: readonly KeyedRecord[]): KeyedBatches {
   yield* inBatches(chunk);
 }
 
-/** Neighbours are merged into one, so that equal keys stay in their order. */
+/** Adjacent chunks are merged, so that equal keys keep their order. */
 async function mergeGroups(
   chunks: readonly Spilled[],
   atOnce: number,
@@ -86,7 +86,7 @@ async function mergeGroups(
 
 async function* mergeChunks(chunks: readonly Spilled[], compare: CompareKeys): KeyedBatches {
   await using heads = new AsyncDisposableStack();
-  // In the order of their heads; the earlier chunk comes first among equals, so the sort is stable.
+  // Sorted by their first records. Among equals the earlier chunk comes first, so the sort is stable.
   const queue: Cursor[] = [];
   const cursors = chunks.map((open) => heads.use(new Cursor(fromSpill(open()))));
   const enqueue = async (cursor: Cursor): Promise<void> => {
@@ -146,7 +146,7 @@ export class Cursor {
   }
 }
 
-/** The key travels as data, under a name too short to be taken for a secret. */
+/** The key is stored as data, under a name too short to be mistaken for a secret. */
 async function* toSpill(entries: KeyedBatches): RecordBatches {
   for await (const batch of entries)
     yield batch.map(({ key, record }) => ({ ...record, data: { k: key, d: record.data } }));

@@ -1,13 +1,13 @@
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
 
-/** Per batch of a source, the part of each reader, in the readers' order. */
+/** For each batch of a source, the parts of the readers, in the readers' order. */
 export type RecordSplit = AsyncGenerator<readonly (readonly DataRecord[])[]>;
 
 type Reader = (batches: RecordBatches) => Promise<void>;
 
 /**
- * One pass over a source for several readers, who run at once. All go at the pace of the slowest, so that at most one batch
- * is held; a reader that stops early no longer counts. The first failure, of the source or of a reader, ends all of them.
+ * Reads a source once for several concurrent readers. All proceed at the pace of the slowest, so that at most one batch is in
+ * memory; a reader that stops early no longer counts. The first failure, of the source or of a reader, ends all of them.
  */
 export async function splitRecords(source: RecordSplit, readers: readonly Reader[]): Promise<void> {
   const turns = new Turns(source, readers.length);
@@ -26,7 +26,7 @@ export async function splitRecords(source: RecordSplit, readers: readonly Reader
   for (const end of ended) if (end.status === "rejected") throw end.reason;
 }
 
-/** Lives for one pass: who still reads, and who has asked for the next batch. */
+/** The state of one pass: the readers that are still active, and those that wait for the next batch. */
 class Turns {
   failure: { readonly error: unknown } | null = null;
   readonly #source: RecordSplit;

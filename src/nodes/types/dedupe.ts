@@ -7,7 +7,7 @@ import { defineNode, type NodeContext } from "#nodes/define-node.ts";
 import { keyRecords, type KeySource } from "#nodes/records/record-keys.ts";
 import { sortKeyed, type KeyedBatches } from "#nodes/records/sort-keyed.ts";
 
-/** Different keys that are remembered; the records after them are sorted to find theirs. */
+/** The number of keys that are kept in memory; the records after that are sorted to find duplicates. */
 const SEEN_MAX = 50_000;
 
 const expression = Type.String({ minLength: 1, [EXPRESSION]: "record" });
@@ -16,16 +16,16 @@ const schema = Type.Object(
   {
     by: Type.Union([expression, Type.Array(expression, { minItems: 1, maxItems: 20 })], {
       description:
-        "An expression, or a list of them. Of the records that are equal in all of them the first is kept.",
+        "An expression, or a list of expressions. Of the records with equal values, the first is kept.",
     }),
   },
   { additionalProperties: false },
 );
 
-/** docs/nodes/dedupe.md. The records that are kept keep their order, their `errors` and `isValid`. */
+/** docs/nodes/dedupe.md. Kept records retain their order, their `errors` and `isValid`. */
 export const node = defineNode({
   type: "dedupe",
-  description: "Keeps the first of the records that are equal.",
+  description: "Removes duplicates: keeps the first of the records with equal values.",
   schema,
   takes: "records",
   usesCredential: false,
@@ -46,7 +46,10 @@ interface Digested {
   readonly record: DataRecord;
 }
 
-/** Records flow on at once while the keys can be remembered. All that is kept of the rest comes after them, so the order holds. */
+/**
+ * Records are output at once while their keys fit in memory. Records that are kept of the rest are output after them, so the
+ * order is preserved.
+ */
 async function* firsts(context: NodeContext, sources: readonly KeySource[]): RecordBatches {
   const seen = new Set<string>();
   const batches = digested(context, sources);
@@ -85,7 +88,7 @@ async function* unseen(batches: AsyncIterable<readonly Digested[]>, seen: Readon
   }
 }
 
-/** Of each digest the first record, to be sorted by its place. */
+/** The first record of each digest, to be sorted by its position. */
 async function* firstOfEach(sorted: KeyedBatches): KeyedBatches {
   let last: unknown = null;
   for await (const batch of sorted) {

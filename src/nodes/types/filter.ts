@@ -12,7 +12,8 @@ const schema = Type.Object(
     where: Type.String({
       minLength: 1,
       [EXPRESSION]: "record",
-      description: "Keeps the records for which it gives true; false, null and nothing drop the record.",
+      description:
+        "A condition: records for which it is true are kept. False, null and no value drop the record.",
     }),
   },
   { additionalProperties: false },
@@ -45,11 +46,11 @@ async function* kept(from: readonly Flow[], expressions: BoundExpressions, where
   }
 }
 
-/** A condition is true, false or nothing. Anything else is more likely a slip than a wish, and would drop records silently. */
+/** A condition must be true, false or without a value. Anything else is probably a mistake, and would drop records silently. */
 export function isWanted(value: Json | undefined, place: string): boolean {
   if (typeof value === "boolean") return value;
   if (value === undefined || value === null) return false;
   throw new NodeFailure(
-    `${place} gives ${kindOf(value)}; it must give true or false. Write a comparison, or \`$boolean(…)\`.`,
+    `${place} evaluates to ${kindOf(value)}; it must be true or false. Write a comparison, or \`$boolean(…)\`.`,
   );
 }

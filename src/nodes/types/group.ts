@@ -19,18 +19,19 @@ const value = (description: string) =>
 const field = Type.Object(
   {
     sum: value(
-      "The sum of numbers, or of decimals as texts (`12.50`), then as a text; without rounding in between.",
+      'The exact sum of numbers, or of decimal strings (`"12.50"`); the sum of strings is a string.',
     ),
     count: Type.Optional(
       Type.Union([Type.Literal(true), expression], {
-        description: "`true`: how many records; an expression: in how many it gives something.",
+        description:
+          "`true`: the number of records. An expression: the number of records for which it has a value.",
       }),
     ),
-    min: value("The first in the order of `sort`."),
-    max: value("The last in the order of `sort`."),
-    first: value("Of the first record that has one."),
-    last: value("Of the last record that has one."),
-    collect: value("All of them, as a list."),
+    min: value("The smallest value, in the order of `sort`."),
+    max: value("The largest value, in the order of `sort`."),
+    first: value("The value of the first record that has one."),
+    last: value("The value of the last record that has one."),
+    collect: value("All values, as a list."),
   },
   { additionalProperties: false, minProperties: 1, maxProperties: 1 },
 );
@@ -45,14 +46,14 @@ const schema = Type.Object(
       ],
       {
         description:
-          "A field, a list of fields, or name to expression: records that are equal in all of them are a group, and its record has them.",
+          "A field, a list of fields, or names with expressions. Records with equal values form a group, and the group's record has these fields.",
       },
     ),
     fields: Type.Optional(
       Type.Record(Type.String(), field, {
         minProperties: 1,
         description:
-          "The other fields of the group's record: name to one of `sum`, `count`, `min`, `max`, `first`, `last` and `collect`. Null and nothing count nowhere.",
+          "The other fields of the group's record: names, each with one of `sum`, `count`, `min`, `max`, `first`, `last` and `collect`. Null and missing values are ignored.",
       }),
     ),
   },
@@ -61,11 +62,10 @@ const schema = Type.Object(
 
 type GroupConfig = Static<typeof schema>;
 
-/** docs/nodes/group.md. Groups come in the order of their first records. */
+/** docs/nodes/group.md. Groups are output in the order of their first records. */
 export const node = defineNode({
   type: "group",
-  description:
-    "Makes one record of the records that are equal in some fields, with sums, counts and the like.",
+  description: "Combines records with equal fields into one record, with sums, counts and other aggregates.",
   schema,
   takes: "records",
   usesCredential: false,
@@ -92,10 +92,10 @@ function groupFindings({ by, fields = {} }: GroupConfig): readonly ConfigFinding
         return [
           {
             path,
-            message: `\`${name}\` names no field; write \`by: { <name>: <expression> }\` for a value of your own`,
+            message: `\`${name}\` is not a field name; write \`by: { <name>: <expression> }\` for a computed value`,
           },
         ];
-      return names.indexOf(name) < index ? [{ path, message: `\`${name}\` is there twice` }] : [];
+      return names.indexOf(name) < index ? [{ path, message: `\`${name}\` is listed twice` }] : [];
     }),
     ...Object.keys(fields).flatMap((name): readonly ConfigFinding[] =>
       names.includes(name)
@@ -118,7 +118,7 @@ interface GroupField extends KeySource {
 
 function fieldsOf({ fields = {} }: GroupConfig): readonly GroupField[] {
   return Object.entries(fields).map(([name, given]) => {
-    const [aggregate, source] = must(Object.entries(given)[0], "what the field is") as [
+    const [aggregate, source] = must(Object.entries(given)[0], "the field's aggregate") as [
       Aggregate,
       true | string,
     ];
@@ -167,11 +167,11 @@ async function* entriesOf(
 
 function requireNumber([given = null]: KeyPart, place: string): void {
   if (given === null || readDecimal(given) !== null) return;
-  const what = typeof given === "string" ? "text that is not a decimal number" : kindOf(given);
-  throw new NodeFailure(`${place} gives ${what}; it must give a number, or a text such as 12.50.`);
+  const what = typeof given === "string" ? "a string that is not a decimal number" : kindOf(given);
+  throw new NodeFailure(`${place} evaluates to ${what}; it must be a number, or a string such as "12.50".`);
 }
 
-/** One group while its records go by. */
+/** A group while its records are read. */
 interface OpenGroup {
   readonly digest: Json;
   readonly first: Json;
@@ -181,7 +181,7 @@ interface OpenGroup {
   invalid: number;
 }
 
-/** The groups of sorted records, each with the place of its first one as its key. */
+/** The groups of sorted records, each with the position of its first record as its key. */
 async function* groupsOf(
   sorted: KeyedBatches,
   names: readonly string[],
@@ -229,7 +229,7 @@ function closeGroup(
           {
             field: null,
             code: "group",
-            message: `${invalid} of the ${records} records of the group are not valid`,
+            message: `${invalid} of the group's ${records} records are invalid`,
           },
         ];
   return { key: [first], record: { data, errors, isValid: invalid === 0 } };

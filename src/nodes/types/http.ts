@@ -12,20 +12,20 @@ import {
 } from "#nodes/http/http-config.ts";
 import { recordsOfEachRead } from "#nodes/http/http-each-reads.ts";
 import { recordsOfEachWrite, writeAlone } from "#nodes/http/http-each-writes.ts";
-import { responseText, type Asked } from "#nodes/http/http-exchange.ts";
+import { responseText, type RequestContext } from "#nodes/http/http-exchange.ts";
 import { recordsOfPages } from "#nodes/http/http-pages.ts";
 import { fileOfResponse } from "#nodes/http/http-file.ts";
-import { extractFields, prepareAsked } from "#nodes/http/http-submit.ts";
+import { extractFields, prepareNodeRequest } from "#nodes/http/http-submit.ts";
 import { exchangeUntil } from "#nodes/http/http-until.ts";
 import { isUnpacked } from "#nodes/parse/parse-config.ts";
 import { requireRecords } from "#nodes/http/require-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
-/** docs/nodes/http.md. The node's `timeout` is that of one request. */
+/** docs/nodes/http.md. The node's `timeout` applies to each request. */
 export const node = defineNode({
   type: "http",
   description:
-    "Sends a request, one per page, or one per record, and gives the records of the answers, or the answer as a text or a file.",
+    "Sends a request, or one for each page or record, and outputs the records of the answers, or the answer as text or a file.",
   schema: httpSchema,
   takes: "none",
   usesCredential: true,
@@ -48,11 +48,11 @@ export const node = defineNode({
       return { kind: "records", batches };
     }
     if (isWrite) return await writeAlone(context, config);
-    const asked: Asked = { scope: {}, seen: {}, place: describeRequest(config) };
+    const asked: RequestContext = { scope: {}, seen: {}, place: describeRequest(config) };
     const { place } = asked;
     if (config.records !== undefined || config.parse !== undefined)
       return { kind: "records", batches: recordsOfOne(context, config, asked) };
-    const request = await prepareAsked(context, config, asked);
+    const request = await prepareNodeRequest(context, config, asked);
     const response = await exchangeUntil(context, config, request, asked);
     context.log("response", {
       status: response.status,
@@ -71,7 +71,7 @@ async function* one(record: DataRecord): RecordBatches {
   yield [record];
 }
 
-async function* recordsOfOne(context: NodeContext, config: HttpConfig, asked: Asked): RecordBatches {
+async function* recordsOfOne(context: NodeContext, config: HttpConfig, asked: RequestContext): RecordBatches {
   let total = 0;
   for await (const batch of recordsOfPages(context, config, asked)) {
     total += batch.length;

@@ -15,27 +15,27 @@ const schema = Type.Object(
       minLength: 1,
       maxLength: 255,
       description:
-        "The key of the trigger body (or the part name) whose value this is; `$inputs.<refKey>` in expressions.",
+        "The key in the trigger's body (or the part's name) of this value, which is `$inputs.<refKey>` in expressions.",
     }),
     accepts: Type.Optional(
       Type.Enum(["text", "json", "file", "any"], {
         default: "any",
         description:
-          "What the value must be. `file` takes an inline text too. With json (or a schema) the text is parsed.",
+          "The kind of value. `file` also accepts inline text. With json (or a schema) the text is parsed.",
       }),
     ),
     required: Type.Optional(
-      Type.Boolean({ default: false, description: "Refuse a trigger without it (422)." }),
+      Type.Boolean({ default: false, description: "Whether a trigger without it is refused (422)." }),
     ),
     default: Type.Optional(
       Type.Unsafe<Json>({
-        description: "The value when the trigger has none. Anything but a text stands for its JSON.",
+        description: "The value if the trigger has none. A value that is not a string is used as JSON text.",
       }),
     ),
     schema: Type.Optional(
       Type.Unsafe<Json>({
         description:
-          "A JSON Schema (2020-12) that the value must satisfy; a trigger that doesn't is refused (422).",
+          "A JSON Schema (2020-12) for the value; a trigger with an invalid value is refused (422).",
       }),
     ),
   },
@@ -48,7 +48,7 @@ type Read = { readonly value: Value } | { readonly problems: readonly RecordErro
 /** docs/nodes/input.md. */
 export const node = defineNode({
   type: "input",
-  description: "A value of the trigger.",
+  description: "A value from the trigger.",
   schema,
   takes: "none",
   usesCredential: false,
@@ -63,8 +63,9 @@ export const node = defineNode({
 });
 
 /**
- * What is wrong with an INPUT's value, for the trigger's 422. `field` is a dot path inside the value, or null for the whole of it;
- * `code` is a JSON Schema keyword, `required`, `accepts` or `json`. docs/api.md#triggers: only an INPUT with `required` or a `schema` is ever refused.
+ * A problem with an INPUT's value, for the trigger's 422. `field` is a dot path inside the value, or null for the whole value;
+ * `code` is a JSON Schema keyword, `required`, `accepts` or `json`. docs/api.md#triggers: only an INPUT with `required` or a
+ * `schema` is ever refused.
  */
 export function checkInput(raw: JsonObject, value: Value): readonly RecordError[] {
   const config = readConfig(schema, raw);
@@ -73,7 +74,7 @@ export function checkInput(raw: JsonObject, value: Value): readonly RecordError[
   return "problems" in result ? result.problems : [];
 }
 
-/** The value as nodes and `$inputs` see it: the default where there is none, parsed where the node wants JSON. Throws NodeFailure. */
+/** The value as nodes and `$inputs` see it: the default if there is none, parsed if the node accepts JSON. Throws NodeFailure. */
 export function readInput(raw: JsonObject, value: Value): Value {
   const config = readConfig(schema, raw);
   const result = read(config, value);
@@ -81,13 +82,13 @@ export function readInput(raw: JsonObject, value: Value): Value {
   throw new NodeFailure(result.problems.map((problem) => problem.message).join(" "));
 }
 
-/** What of a checked input decides what a trigger may send for it. */
+/** The parts of a checked input's config that determine what a trigger may send for it. */
 export function inputRulesOf(raw: JsonObject): InputRules {
   const config = readConfig(schema, raw);
   return {
     accepts: config.accepts ?? "any",
     isNeeded: config.required === true && defaultOf(config).form === "absent",
-    // `apply` has compiled it: it is an object.
+    // `apply` has compiled the schema, so it is an object.
     schema: isJsonObject(config.schema) ? config.schema : null,
   };
 }
@@ -110,8 +111,8 @@ function read(config: InputConfig, sent: Value): Read {
 }
 
 /**
- * Text to JSON. Where any kind is accepted, a text that isn't JSON (or whose JSON the schema refuses) is also tried as the
- * string it is: a `schema` of `type: string` takes `hello`, and a code such as `0042` or `123`.
+ * Parses text as JSON. If any kind is accepted, text that isn't JSON (or whose JSON the schema rejects) is also tried as a
+ * string: a `schema` with `type: string` accepts `hello`, and a code such as `0042` or `123`.
  */
 function readSchemaValue(config: InputConfig, value: Extract<Value, { form: "text" | "json" }>): Read {
   const accepts = config.accepts ?? "any";
@@ -154,7 +155,7 @@ function problem(
   };
 }
 
-/** Spec, Top-level key routing: a text is passed as it is, anything else as its JSON. */
+/** Spec, Top-level key routing: a string is passed unchanged, anything else as its JSON. */
 function defaultOf(config: InputConfig): Value {
   if (config.default === undefined || config.default === null) return { form: "absent" };
   return {
@@ -167,7 +168,12 @@ function check(raw: JsonObject): readonly ConfigFinding[] {
   const config = readConfig(schema, raw);
   if (config.schema !== undefined) {
     if (config.accepts === "file")
-      return [{ path: ["schema"], message: "a file can't be checked by a schema: drop it, or accept json" }];
+      return [
+        {
+          path: ["schema"],
+          message: "a file can't be checked with a schema: remove the schema, or accept json",
+        },
+      ];
     const compiled = compileAuthorSchema(config.schema);
     if ("problem" in compiled) return [{ path: ["schema"], message: compiled.problem }];
   }
@@ -176,7 +182,7 @@ function check(raw: JsonObject): readonly ConfigFinding[] {
   return "problems" in result
     ? result.problems.map((error) => ({
         path: ["default"],
-        message: `the default breaks its own schema: ${error.message}`,
+        message: `the default does not match its schema: ${error.message}`,
       }))
     : [];
 }

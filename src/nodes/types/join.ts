@@ -27,10 +27,13 @@ const pair = Type.Union([
 
 const schema = Type.Object(
   {
-    with: Type.String({ minLength: 1, description: "The node whose records are added: the right side." }),
+    with: Type.String({
+      minLength: 1,
+      description: "The node whose records' fields are added: the right side.",
+    }),
     on: Type.Union([pair, Type.Array(pair, { minItems: 1, maxItems: 20 })], {
       description:
-        "What must be equal: an expression for both sides, or `{ left, right }`; or a list of them, which must all be equal. Null and nothing are equal to nothing.",
+        "The values that must be equal: an expression for both sides, or `{ left, right }`, or a list of these. Null and missing values never match.",
     }),
     kind: Type.Optional(
       Type.Enum(["inner", "left"], {
@@ -45,7 +48,7 @@ const schema = Type.Object(
 /** docs/nodes/join.md. */
 export const node = defineNode({
   type: "join",
-  description: "Adds to every record the fields of the records of another node that match it.",
+  description: "Adds the fields of another node's matching records to every record.",
   schema,
   takes: "records",
   usesCredential: false,
@@ -57,7 +60,7 @@ export const node = defineNode({
       ? [
           {
             path: ["with"],
-            message: `\`with\` names \`${right}\`, which \`from\` reads already; to join records with themselves, put a \`map\` between`,
+            message: `\`with\` names \`${right}\`, which \`from\` already reads; to join records with themselves, put a \`map\` in between`,
           },
         ]
       : [];

@@ -126,13 +126,13 @@ async function executeStep(
   if (step.when !== null) {
     const wanted = await context.expressions.evaluate(step.when, scope);
     if (wanted !== undefined && typeof wanted !== "boolean")
-      throw new NodeFailure("`when` must give true or false.");
+      throw new NodeFailure("`when` must evaluate to true or false.");
     if (wanted !== true) return { kind: "value", value: { form: "absent" } };
   }
-  return await turns.carry(step, { ordinal, scope, given });
+  return await turns.execute(step, { ordinal, scope, given });
 }
 
-/** `$steps.<id>`: the data of its records, or its value; of a file nothing. */
+/** `$steps.<id>`: the data of the step's records, or its value; nothing for a file. */
 async function showOutput(output: StepOutput): Promise<Json | undefined> {
   if (output.kind === "value") {
     const { value } = output;
@@ -143,7 +143,7 @@ async function showOutput(output: StepOutput): Promise<Json | undefined> {
     data.push(...batch.map((record) => record.data));
     if (data.length > limits.stepVariableRecordsMax)
       throw new NodeFailure(
-        `it gave more than ${limits.stepVariableRecordsMax} records, too many for \`$steps\`.`,
+        `it returned more than ${limits.stepVariableRecordsMax} records, too many for \`$steps\`.`,
       );
   }
   return data;

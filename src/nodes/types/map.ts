@@ -13,7 +13,7 @@ const schema = Type.Object(
       Type.Record(Type.String(), Type.String({ minLength: 1, [EXPRESSION]: "record" }), {
         minProperties: 1,
         description:
-          "The fields of the new record: name to expression over the old one. A field whose expression gives nothing is left out.",
+          "The fields of the new record: names, each with an expression over the old record. A field whose expression has no value is left out.",
       }),
     ),
     expression: Type.Optional(
@@ -21,7 +21,7 @@ const schema = Type.Object(
         minLength: 1,
         [EXPRESSION]: "record",
         description:
-          "Gives the new record as an object, several as a list of objects, or nothing for no record.",
+          "An expression for the new record: an object, a list of objects for several records, or no value for none.",
       }),
     ),
   },
@@ -30,10 +30,10 @@ const schema = Type.Object(
 
 type MapConfig = Static<typeof schema>;
 
-/** docs/nodes/map.md. A record keeps its `errors` and `isValid`, and so do all that are made of it. */
+/** docs/nodes/map.md. A record's `errors` and `isValid` are kept, and copied to all records that are made from it. */
 export const node = defineNode({
   type: "map",
-  description: "Makes a new record, or several, of every record.",
+  description: "Turns every record into a new record, or into several.",
   schema,
   takes: "records",
   usesCredential: false,
@@ -44,7 +44,7 @@ export const node = defineNode({
       ? [
           {
             path: config["fields"] === undefined ? [] : ["expression"],
-            message: "a map has either `fields` or `expression`",
+            message: "a map needs either `fields` or `expression`",
           },
         ]
       : [],
@@ -92,7 +92,7 @@ function toRecords(record: DataRecord, value: Json | undefined, place: string): 
   return items.map((data) => {
     if (!isJsonObject(data))
       throw new NodeFailure(
-        `${place} gives ${kindOf(data)}; it must give an object, a list of objects, or nothing.`,
+        `${place} evaluates to ${kindOf(data)}; it must be an object, a list of objects, or nothing.`,
       );
     return { ...record, data };
   });

@@ -18,19 +18,19 @@ const schema = Type.Object(
       minLength: 1,
       maxLength: 255,
       pattern: KEY_PATTERN,
-      description: "The key of the results.",
+      description: "The key in the results.",
     }),
     handles: Type.Optional(
       Type.Record(
         Type.String(),
         Type.Object(
           {
-            from: Type.String({ minLength: 1, description: "The node whose records this handle gives." }),
+            from: Type.String({ minLength: 1, description: "The node whose records this handle outputs." }),
             where: Type.Optional(
               Type.String({
                 minLength: 1,
                 [EXPRESSION]: "record",
-                description: "Only the records for which it gives true.",
+                description: "A condition: only records for which it is true.",
               }),
             ),
           },
@@ -38,7 +38,7 @@ const schema = Type.Object(
         ),
         {
           minProperties: 1,
-          description: "Several result keys, `<refKey>.<handle>`. One handle alone uses the bare refKey.",
+          description: "Several result keys, `<refKey>.<handle>`. A single handle uses just the refKey.",
         },
       ),
     ),
@@ -51,7 +51,7 @@ type Handle = { readonly key: string; readonly from: string; readonly where: str
 /** docs/nodes/output.md. */
 export const node = defineNode({
   type: "output",
-  description: "Records for the results of the run.",
+  description: "Writes records to the results of the run.",
   schema,
   takes: "records",
   usesCredential: false,
@@ -63,12 +63,12 @@ export const node = defineNode({
       .filter((key) => !new RegExp(KEY_PATTERN).test(key) || key.length > 255)
       .map((key) => ({
         path: ["handles", key],
-        message: "a handle's key has 1 to 255 characters and no dot",
+        message: "a handle's key must have 1 to 255 characters and no dot",
       }));
     if (common === undefined || handles.length > 0 !== common.from.length > 0) return findings;
     return [
       ...findings,
-      { path: [], message: "an output has either `from` or `handles`, whose handles have a `from` each" },
+      { path: [], message: "an output needs either `from`, or `handles` with a `from` each" },
     ];
   },
   run: async (context, raw) => {
@@ -82,7 +82,7 @@ export const node = defineNode({
   },
 });
 
-/** The result keys of an output node, in order; `handle` is what its run gives `writeResult`. Spec, Run results. */
+/** The result keys of an output node, in order; `handle` is the argument for `writeResult`. Spec, Run results. */
 export function resultKeysOf(
   output: Pick<BlueprintNode, "config">,
 ): readonly { readonly handle: string | null; readonly key: string }[] {
@@ -113,7 +113,7 @@ async function writeHandles(
   }
 }
 
-/** The records of every batch by handle, with one evaluation of all the `where`s. */
+/** Splits each batch by handle, evaluating all conditions in one call. */
 async function* split(
   context: NodeContext,
   batches: ReturnType<typeof recordsOf>,

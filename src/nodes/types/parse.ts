@@ -3,7 +3,7 @@ import type { Value } from "#domain/value.ts";
 import { assert } from "#lib/assert.ts";
 import { charsetOf } from "#nodes/parse/decode-text.ts";
 import { defineNode, type NodeContext } from "#nodes/define-node.ts";
-import { tellMissing } from "#nodes/parse/missing-records.ts";
+import { reportMissing } from "#nodes/parse/missing-records.ts";
 import { isUnpacked, parseFindings, parseSchema, type ParseConfig } from "#nodes/parse/parse-config.ts";
 import { parseRecords, type ParseSource } from "#nodes/parse/parse-records.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -11,7 +11,7 @@ import { readConfig } from "#domain/read-config.ts";
 /** docs/nodes/parse.md. */
 export const node = defineNode({
   type: "parse",
-  description: "Makes records of a text, a file, or a value that an input has parsed.",
+  description: "Parses text, a file, or an input's JSON value into records.",
   schema: parseSchema,
   takes: "value",
   usesCredential: false,
@@ -34,7 +34,7 @@ async function* parsed(context: NodeContext, config: ParseConfig): RecordBatches
         expressions,
         signal,
         place,
-        missing: tellMissing(context, {}, place),
+        missing: reportMissing(context, {}, place),
       });
   }
 }

@@ -15,22 +15,22 @@ const schema = Type.Object(
       Type.String({
         minLength: 1,
         [TEMPLATE]: "run",
-        description: "What the reviewer reads first. Default: the node's name.",
+        description: "The review's heading. Default: the node's name.",
       }),
     ),
     instructions: Type.Optional(
-      Type.String({ minLength: 1, [TEMPLATE]: "run", description: "What the reviewer is to look at." }),
+      Type.String({ minLength: 1, [TEMPLATE]: "run", description: "What the reviewer should check." }),
     ),
     editable: Type.Optional(
       Type.Boolean({
         default: false,
-        description: "Whether the reviewer may edit records. Leaving records out is always possible.",
+        description: "Whether the reviewer may edit records. Excluding records is always possible.",
       }),
     ),
     on_timeout: Type.Optional(
       Type.Enum(["fail", "approve"], {
         default: "fail",
-        description: "What happens when nobody has decided within `timeout`.",
+        description: "What happens if nobody decides within `timeout`.",
       }),
     ),
   },
@@ -53,7 +53,7 @@ export const node = defineNode({
       ? [
           {
             path: ["on_timeout"],
-            message: "without a `timeout` there is none to be over; add `timeout`, as in `timeout: 3d`",
+            message: "`on_timeout` has no effect without `timeout`; add one, for example `timeout: 3d`",
           },
         ]
       : [],
@@ -90,7 +90,7 @@ async function rendered(
 ): Promise<string> {
   const value = await expressions.render(template);
   if (typeof value !== "string" && typeof value !== "number")
-    throw new NodeFailure(`${key} gives ${kindOf(value)}; it must give a text.`);
+    throw new NodeFailure(`${key} evaluates to ${kindOf(value)}; it must be a string.`);
   const characters = Array.from(String(value));
   return characters.length > charactersMax
     ? `${characters.slice(0, charactersMax - 1).join("")}…`

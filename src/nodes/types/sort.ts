@@ -15,12 +15,12 @@ const key = Type.Union([
       expression: Type.String({
         minLength: 1,
         [EXPRESSION]: "record",
-        description: "What the records are sorted by.",
+        description: "The value to sort by.",
       }),
       order: Type.Optional(
         Type.Enum(["ascending", "descending"], {
           default: "ascending",
-          description: "`descending`: the largest first.",
+          description: "`descending`: largest values first.",
         }),
       ),
     },
@@ -32,7 +32,7 @@ const schema = Type.Object(
   {
     by: Type.Union([key, Type.Array(key, { minItems: 1, maxItems: 20 })], {
       description:
-        "An expression, or `{ expression, order }`; or a list of them: a later one decides among records that are equal in the earlier ones.",
+        "An expression, or `{ expression, order }`, or a list of these: later ones order the records that are equal in the earlier ones.",
     }),
   },
   { additionalProperties: false },
@@ -41,7 +41,7 @@ const schema = Type.Object(
 /** docs/nodes/sort.md. A record keeps its `errors` and `isValid`; equal records keep their order. */
 export const node = defineNode({
   type: "sort",
-  description: "Puts the records in order.",
+  description: "Sorts the records.",
   schema,
   takes: "records",
   usesCredential: false,

@@ -23,13 +23,13 @@ const schema = Type.Object(
             assert: Type.String({
               minLength: 1,
               [EXPRESSION]: "record",
-              description: "Must give true; anything else is an error of the record.",
+              description: "A condition: the record has an error unless it is true.",
             }),
             field: Type.Optional(
-              Type.String({ minLength: 1, description: "Dot path of the field that the error is about." }),
+              Type.String({ minLength: 1, description: "Dot path of the field with the error." }),
             ),
             message: Type.Optional(
-              Type.String({ minLength: 1, description: "What the error says. Default: the rule itself." }),
+              Type.String({ minLength: 1, description: "The error's message. Default: the rule itself." }),
             ),
             code: Type.Optional(
               Type.String({ minLength: 1, description: "The error's code. Default: rule." }),
@@ -44,7 +44,7 @@ const schema = Type.Object(
       Type.Enum(["mark", "drop", "fail"], {
         default: "mark",
         description:
-          "What becomes of a record that is not valid: it is marked (isValid false, with its errors), left out, or the run fails.",
+          "What happens to an invalid record: it is marked (isValid false, with its errors), left out, or the run fails.",
       }),
     ),
   },
@@ -56,7 +56,7 @@ type Rule = NonNullable<Static<typeof schema>["rules"]>[number];
 /** docs/nodes/validate.md. */
 export const node = defineNode({
   type: "validate",
-  description: "Adds errors to the records that break the schema or a rule.",
+  description: "Adds errors to records that don't match the schema or a rule.",
   schema,
   takes: "records",
   usesCredential: false,
@@ -65,7 +65,7 @@ export const node = defineNode({
   check: (config) => {
     const author = config["schema"];
     if (author === undefined && config["rules"] === undefined)
-      return [{ path: [], message: "a validate has a `schema`, `rules`, or both" }];
+      return [{ path: [], message: "a validate node needs a `schema`, `rules`, or both" }];
     const compiled = author === undefined ? null : compileAuthorSchema(author);
     return compiled !== null && "problem" in compiled
       ? [{ path: ["schema"], message: compiled.problem }]
@@ -82,7 +82,7 @@ export const node = defineNode({
   },
 });
 
-/** Adds the errors that a `validate` of this config finds; each record has the scope that its rules see. */
+/** Adds the errors that a `validate` node with this config finds. Each record has the scope for its rules. */
 export type RecordCheck = (
   records: readonly DataRecord[],
   scopes: readonly Scope[],
@@ -117,7 +117,7 @@ async function* checked(from: readonly Flow[], check: RecordCheck): RecordBatche
     yield await check(batch, recordScopes(batch, first));
 }
 
-/** A rule that takes too long is no answer about the record: the node fails. */
+/** A rule that takes too long says nothing about the record, so the node fails. */
 function refuseExhausted(outcomes: readonly Outcome[], scope: Scope | undefined): void {
   for (const [rule, outcome] of outcomes.entries()) {
     if (outcome.ok || outcome.isExhausted !== true) continue;
@@ -125,7 +125,7 @@ function refuseExhausted(outcomes: readonly Outcome[], scope: Scope | undefined)
   }
 }
 
-/** A rule that can't be evaluated on a record (a text where it wants a number) is broken by it. */
+/** A rule that can't be evaluated on a record (a string instead of a number, for example) counts as not met. */
 function brokenRules(rules: readonly Rule[], outcomes: readonly Outcome[]): readonly RecordError[] {
   return rules.flatMap((rule, index) => {
     const outcome = outcomes[index];
@@ -147,7 +147,7 @@ async function* validOnly(batches: RecordBatches): RecordBatches {
   }
 }
 
-/** Nothing flows on after the first invalid record; the rest is only counted, for the message. */
+/** No record is output after the first invalid one; the rest is only counted, for the message. */
 async function* allValidOrFail(batches: RecordBatches): RecordBatches {
   let total = 0;
   let invalid = 0;
@@ -157,5 +157,5 @@ async function* allValidOrFail(batches: RecordBatches): RecordBatches {
     if (invalid === 0) yield batch;
   }
   if (invalid > 0)
-    throw new NodeFailure(`${invalid} of ${total} records are not valid, and on_invalid is fail.`);
+    throw new NodeFailure(`${invalid} of ${total} records are invalid, and on_invalid is fail.`);
 }
