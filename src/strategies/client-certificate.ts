@@ -4,12 +4,12 @@ import { issue, type FormIssue, type IssueCode } from "#domain/form-issue.ts";
 export interface CertificateTexts {
   readonly certificate: string;
   readonly key: string;
-  /** Of the key; undefined when none was given. */
+  /** The key's passphrase; undefined when none was given. */
   readonly passphrase: string | undefined;
 }
 
 export type ReadCertificate =
-  /** PEM: the certificates alone, the first of them the client's own, and its key in the clear. */
+  /** PEM: only the certificates, the client's own first, and its decrypted key. */
   | { readonly ok: true; readonly certificate: string; readonly key: string }
   | { readonly ok: false; readonly part: keyof CertificateTexts; readonly issue: FormIssue };
 
@@ -19,7 +19,7 @@ const refuse = (part: keyof CertificateTexts, code: IssueCode): ReadCertificate 
   issue: issue(code),
 });
 
-/** Reads a client certificate and its key. Both may be in one file. What the libraries say of a broken one is not shown. */
+/** Reads a client certificate and its key. Both may be in one file. The libraries' messages about an invalid one are not shown. */
 export function readClientCertificate(texts: CertificateTexts, nowMs: number): ReadCertificate {
   const blocks = texts.certificate.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   const [first] = blocks;

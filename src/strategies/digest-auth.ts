@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** What a target asks with (RFC 7616, 3.3). */
+/** A target's challenge (RFC 7616, 3.3). */
 export interface DigestChallenge {
   readonly realm: string;
   readonly nonce: string;
   readonly opaque: string | null;
   readonly algorithm: DigestAlgorithm;
-  /** As the target wrote it; null: it named none, which is MD5. */
+  /** As the target wrote it; null: it named none, which means MD5. */
   readonly algorithmText: string | null;
   readonly isStale: boolean;
-  /** The user name is sent as a digest, too. */
+  /** Whether the user name is also sent as a digest. */
   readonly hidesUser: boolean;
 }
 
@@ -26,7 +26,7 @@ const HASHES = [
   ["MD5", "md5"],
 ] as const;
 
-/** `none`: the header has no Digest challenge. A text: why those that it has can't be answered, to follow the host. */
+/** `none`: the header has no Digest challenge. `problem`: why no challenge can be answered, a phrase that follows the host's name. */
 export type ReadChallenge = DigestChallenge | "none" | { readonly problem: string };
 
 interface Scheme {
@@ -38,7 +38,7 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const PARAMETER = new RegExp(`^(${TOKEN})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|(${TOKEN}))`);
 const SCHEME = new RegExp(`^(${TOKEN})(?=[ \\t,]|$)`);
 
-/** The strongest challenge that can be answered, of all that the target gave in `WWW-Authenticate`. */
+/** The strongest of the challenges in `WWW-Authenticate` that can be answered. */
 export function readChallenge(header: string): ReadChallenge {
   const digests = readSchemes(header).filter(({ name }) => name.toLowerCase() === "digest");
   if (digests.length === 0) return "none";
@@ -51,7 +51,7 @@ export function readChallenge(header: string): ReadChallenge {
 const rankOf = ({ algorithm }: DigestChallenge): number =>
   HASHES.findIndex(([, hash]) => hash === algorithm.hash);
 
-/** RFC 9110, 11.6.1: schemes and their parameters are both parted by commas. What can't be read ends it. */
+/** RFC 9110, 11.6.1: commas separate both schemes and their parameters. Stops at the first part that can't be parsed. */
 function readSchemes(header: string): readonly Scheme[] {
   const schemes: { name: string; parameters: Map<string, string> }[] = [];
   let rest = header;
@@ -62,7 +62,7 @@ function readSchemes(header: string): readonly Scheme[] {
     if (parameter !== null && last !== undefined) {
       const [whole, name = "", quoted, token] = parameter;
       const value = quoted === undefined ? (token ?? "") : quoted.replaceAll(/\\(.)/gs, "$1");
-      // The first counts, as with a header that is there twice.
+      // The first one counts, as for a repeated header.
       if (!last.parameters.has(name.toLowerCase())) last.parameters.set(name.toLowerCase(), value);
       rest = rest.slice(whole.length);
       continue;
@@ -70,7 +70,7 @@ function readSchemes(header: string): readonly Scheme[] {
     const scheme = SCHEME.exec(rest);
     if (scheme === null) return schemes;
     schemes.push({ name: scheme[1] ?? "", parameters: new Map() });
-    // Also a token that stands instead of parameters (`Negotiate abc==`).
+    // This also skips a token in place of parameters (`Negotiate abc==`).
     rest = rest.slice(scheme[0].length).replace(/^[ \t]+[A-Za-z0-9._~+/-]+=*[ \t]*(?=,|$)/, "");
   }
 }
@@ -85,12 +85,12 @@ function challengeOf(
   const algorithmText = parameters.get("algorithm") ?? null;
   const [, name = "", session] = /^(.*?)(-sess)?$/i.exec(algorithmText ?? "MD5") ?? [];
   const hash = HASHES.find(([known]) => known === name.toUpperCase())?.[1];
-  // A target's word: it is shown only where it is one that is known.
+  // The target determines this value, so it is shown only if it is a known one.
   if (hash === undefined)
-    return { problem: "asks for a digest by an algorithm other than MD5, SHA-256 and SHA-512-256" };
+    return { problem: "asks for a digest with an algorithm other than MD5, SHA-256 and SHA-512-256" };
   const kinds = (parameters.get("qop") ?? "").split(",").map((kind) => kind.trim().toLowerCase());
   if (!kinds.includes("auth"))
-    return { problem: "asks for a digest without `qop=auth`, the only kind that is built" };
+    return { problem: "asks for a digest without `qop=auth`, the only supported kind" };
   return {
     realm,
     nonce,
@@ -116,9 +116,9 @@ export interface DigestUser {
 /** One use of a challenge. */
 export interface DigestUse {
   readonly method: string;
-  /** The path and the query, as they are sent. */
+  /** Path and query, as sent. */
   readonly target: string;
-  /** How often the nonce is used with it, from 1. */
+  /** The number of this use of the nonce, from 1. */
   readonly count: number;
   readonly cnonce: string;
 }
@@ -130,7 +130,7 @@ export function digestHeader(challenge: DigestChallenge, user: DigestUser, use: 
   const { realm, nonce, opaque, algorithm, algorithmText, hidesUser } = challenge;
   const hash = (...parts: readonly Buffer[]): string => digestOf(algorithm.hash, parts);
   const [username, password] = [utf8(user.username), utf8(user.password)];
-  // Headers come as Latin-1: these are the realm's bytes, whatever they stand for.
+  // Headers are decoded as Latin-1, so these are the realm's bytes in any charset.
   const realmBytes = Buffer.from(realm, "latin1");
   const own = hash(username, realmBytes, password);
   const { cnonce, method, target } = use;
@@ -156,7 +156,7 @@ export function digestHeader(challenge: DigestChallenge, user: DigestUser, use: 
   return `Digest ${parameters.join(", ")}`;
 }
 
-/** RFC 7616, 3.2: of what is parted by colons. */
+/** RFC 7616, 3.2: the digest of the parts, joined by colons. */
 function digestOf(hash: DigestAlgorithm["hash"], parts: readonly Buffer[]): string {
   const hashing = createHash(hash);
   for (const [index, part] of parts.entries()) {
@@ -166,13 +166,13 @@ function digestOf(hash: DigestAlgorithm["hash"], parts: readonly Buffer[]): stri
   return hashing.digest("hex");
 }
 
-/** RFC 7616, 4: in Unicode's form C. */
+/** RFC 7616, 4: in Unicode normalization form C. */
 const utf8 = (text: string): Buffer => Buffer.from(text.normalize("NFC"), "utf8");
 const latin1 = (text: string): Buffer => Buffer.from(text, "latin1");
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 
-/** RFC 7616, 3.4.4: what does not fit between quotes is encoded as RFC 8187 says. */
+/** RFC 7616, 3.4.4: a name that can't be quoted is encoded according to RFC 8187. */
 function named(username: string): string {
   if (/^[\x20-\x7e]*$/.test(username)) return `username=${quoted(username)}`;
   const encoded = encodeURIComponent(username.normalize("NFC").toWellFormed()).replaceAll(

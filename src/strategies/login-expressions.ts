@@ -3,7 +3,7 @@ import { ExpressionError, type BoundExpressions, type Scope } from "#domain/expr
 import type { Json } from "#domain/json.ts";
 import { LoginFailure } from "./define-login.ts";
 
-/** What earlier steps extracted, by name. */
+/** Variables that earlier steps extracted, by name. */
 export type Variables = { readonly [name: string]: Json };
 
 /** Renders a template; a LoginFailure names the place when one of its expressions fails. */
@@ -26,7 +26,7 @@ export function evaluateAt(
   return failAt(place, () => expressions.evaluate(source, scope));
 }
 
-/** A condition is true, false or nothing; anything else is more likely a slip than a wish. */
+/** A condition must be true, false or without a value; anything else is probably a mistake. */
 export async function isTrueAt(
   expressions: BoundExpressions,
   place: string,
@@ -36,10 +36,10 @@ export async function isTrueAt(
   const value = await evaluateAt(expressions, place, source, scope);
   if (value === undefined || value === null) return false;
   if (typeof value === "boolean") return value;
-  throw new LoginFailure(`${place} gives neither true nor false; write a comparison, or \`$boolean(…)\``);
+  throw new LoginFailure(`${place} must evaluate to true or false; write a comparison, or \`$boolean(…)\``);
 }
 
-/** `$credential` is in scope here: an evaluator's own message may quote a secret, so only the author's text is shown. */
+/** `$credential` is in scope here, so the evaluator's message might quote a secret. Only the author's text is shown. */
 async function failAt<T>(place: string, evaluate: () => Promise<T>): Promise<T> {
   try {
     return await evaluate();

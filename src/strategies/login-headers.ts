@@ -6,7 +6,7 @@ import type { Json } from "#domain/json.ts";
 import type { FieldType } from "#domain/strategy.ts";
 import { LoginFailure, type CheckedStrategy, type ConfigFinding } from "./define-login.ts";
 
-/** Names that can't be a header's, or that belong to the connection, or that differ only in case. */
+/** Rejects invalid header names, headers of the connection, and names that differ only in case. */
 export function checkHeaderNames(
   headers: { readonly [name: string]: unknown } | undefined,
   path: ConfigFinding["path"],
@@ -15,10 +15,11 @@ export function checkHeaderNames(
   return Object.keys(headers ?? {}).flatMap((name): readonly ConfigFinding[] => {
     const finding = (message: string) => [{ path: [...path, name], at: "key" as const, message }];
     const lowerCase = name.toLowerCase();
-    if (!isHeaderName(name)) return finding(`${quote(name)} is not a header name; use letters, digits and -`);
+    if (!isHeaderName(name))
+      return finding(`${quote(name)} is not a valid header name; use letters, digits and -`);
     if (belongsToConnection(name))
-      return finding(`the header ${quote(name)} belongs to the connection; leave it out`);
-    if (seen.has(lowerCase)) return finding(`the header ${quote(name)} is written twice, in different case`);
+      return finding(`the header ${quote(name)} belongs to the connection; remove it`);
+    if (seen.has(lowerCase)) return finding(`the header ${quote(name)} is listed twice, in different case`);
     seen.add(lowerCase);
     return [];
   });
@@ -34,7 +35,7 @@ export function checkFieldKey(
     : [{ path, message: `the strategy has no field ${quote(key)}${suggestion(key, fieldKeys, "it has")}` }];
 }
 
-/** As `checkFieldKey`, where only a field of one type makes sense. */
+/** Like `checkFieldKey`, for a field that must have a certain type. */
 export function checkFieldOfType(
   key: string,
   type: FieldType,
@@ -49,11 +50,11 @@ export function checkFieldOfType(
   ];
 }
 
-/** A value that a header can hold, or a LoginFailure that names the header and not the value. */
+/** Returns the value if it is valid in a header. Throws a LoginFailure that names the header and not the value. */
 export function headerValue(value: string, name: string, place: string): string {
   if (!isHeaderValue(value))
     throw new LoginFailure(
-      `${place}: the value of the header ${name} has characters that a header can't hold`,
+      `${place}: the value of the header ${name} has characters that are not allowed in a header`,
     );
   return value;
 }
@@ -63,7 +64,7 @@ export function textPairs(rendered: Json | undefined, place: string): TextPairs 
   return textPairsOf(rendered, place, (message) => new LoginFailure(message));
 }
 
-/** Rendered headers as a session keeps them: lower-case names, one value each. */
+/** Rendered headers as a session stores them: lower-case names with one value each. */
 export function sessionHeaders(
   rendered: Json | undefined,
   place: string,

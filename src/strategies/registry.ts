@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 import type { Strategy } from "#domain/strategy.ts";
 import type { LoginType } from "./define-login.ts";
 
-/** Types that are planned and not built yet. `apply` refuses them by name. */
+/** Types that are planned but not implemented yet. `apply` refuses them by name. */
 export const UNBUILT_LOGIN_TYPES = ["browser"] as const;
 
-// Not `import()`: a module that waits at its top level makes all that import it wait.
+// Not `import()`: a top-level await would delay every module that imports this one.
 const load = createRequire(import.meta.url);
 
-/** Every login type of a folder, one file each, which exports `login`. Throws when a file's name isn't the type that it defines. */
+/** Loads all login types of a folder. Each file exports `login` and is named after the type that it defines; otherwise this throws. */
 export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
   const types = new Map<string, LoginType>();
   const files = readdirSync(folder).filter((file) => file.endsWith(".ts"));
@@ -26,14 +26,14 @@ export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
   return types;
 }
 
-/** Every login type that a strategy may use, by name. Adding one is adding a file to `types/`. */
+/** Every login type that a strategy may use, by name. To add one, add a file to `types/`. */
 export const loginTypes: ReadonlyMap<string, LoginType> = loadLoginTypes(
   fileURLToPath(new URL("types/", import.meta.url)),
 );
 
 /**
- * Every origin that may receive something of a credential of this strategy: its hosts, and what its login sends to besides. What
- * the hosted form shows, and what is sealed into the credential when it is submitted.
+ * Every origin that may receive a part of a credential of this strategy: its hosts, and other origins that its login uses. They
+ * are shown in the hosted form, and sealed into the credential when it is submitted.
  */
 export function credentialOrigins({ hosts, login }: Strategy): readonly string[] {
   const { type, ...config } = login;

@@ -1,9 +1,9 @@
-/** A `Date` header has whole seconds, and an answer is under way for a while: less than this says nothing. */
+/** A `Date` header has a resolution of one second, and an answer takes time to arrive: a smaller difference is not significant. */
 const NOISE_MS = 2_000;
 
 /**
- * How far a target's clock is ahead of ours, as its `Date` header says (RFC 9110, 6.6.1); 0 when it says nothing, or nothing
- * that is sure. `nowMs` is the database's.
+ * How far a target's clock is ahead of ours, according to its `Date` header (RFC 9110, 6.6.1); 0 if there is none, or the
+ * difference is not significant. `nowMs` is the database's time.
  */
 export function targetClockOffsetMs(headers: ReadonlyMap<string, string>, nowMs: number): number {
   const dateMs = Date.parse(headers.get("date") ?? "");

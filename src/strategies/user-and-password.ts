@@ -5,7 +5,7 @@ import { readConfig } from "#domain/read-config.ts";
 import { LoginFailure, type ConfigFinding, type LoginContext } from "./define-login.ts";
 import { checkFieldKey } from "./login-headers.ts";
 
-/** The keys of the login types of HTTP's own authentication (RFC 7617, RFC 7616). */
+/** The keys of the login types for HTTP authentication (RFC 7617, RFC 7616). */
 export const userAndPassword = Type.Object(
   {
     username: Type.String({ minLength: 1, description: "The key of the field that holds the user name." }),
@@ -23,7 +23,7 @@ export function checkUserAndPassword(
     : [];
 }
 
-/** What the end user gave. `scheme`: as HTTP writes it. Throws LoginFailure. */
+/** Reads what the end user entered. `scheme`: as written in HTTP. Throws LoginFailure. */
 export function readUserAndPassword(
   context: LoginContext,
   config: JsonObject,
@@ -31,14 +31,14 @@ export function readUserAndPassword(
 ): { readonly username: string; readonly password: string } {
   const keys = readConfig(userAndPassword, config);
   const place = `login (${scheme.toLowerCase()})`;
-  // Many services take an API key as user name or as password, and nothing as the other.
+  // Many services accept an API key as user name or password, with the other one empty.
   const username = context.field(keys.username) ?? "";
   const password = context.field(keys.password) ?? "";
   if (username === "" && password === "")
     throw new LoginFailure(`${place}: the fields ${keys.username} and ${keys.password} are empty`);
   if (username.includes(":"))
     throw new LoginFailure(
-      `${place}: the field ${keys.username} holds a colon, which HTTP ${scheme} can't carry`,
+      `${place}: the field ${keys.username} contains a colon, which HTTP ${scheme} can't transmit`,
     );
   return { username, password };
 }

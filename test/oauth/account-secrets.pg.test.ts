@@ -176,7 +176,7 @@ test("a sealed secret opens nowhere else: under another name, in another account
   const [first] = await db().query<{ sealed: Buffer }>(
     `select sealed from account_secret where ${acme} and name = 'NORTHWIND'`,
   );
-  const moved = /the secret NORTHWIND does not open/;
+  const moved = /the secret NORTHWIND can't be opened/;
   for (const from of ["globex", "acme"]) {
     if (from === "acme") await set("acme", "OTHER", trap.url);
     await db().query(
@@ -281,7 +281,7 @@ test("what is wrong with a secret is told with the remedy and without its value,
     );
     await assert.rejects(
       bench.installation.serve({ LATCHKEY_CLIENT_SECRETS_FILE: file }),
-      /has a mistake in acme\//,
+      /has an error in acme\//,
     );
   }
   assert.deepEqual(await db().query(`select 1 from account_secret where name = 'A'`), []);

@@ -97,7 +97,7 @@ test("a run whose tokens can't be had fails while it is authenticating, and its 
       /answered 400, invalid_grant$/,
     ],
     [{ status: 500, text: PASSWORD }, /answered with status 500$/],
-    [{ json: { access_token: "x", token_type: "DPoP" } }, /another type than Bearer$/],
+    [{ json: { access_token: "x", token_type: "DPoP" } }, /a type other than Bearer$/],
     [{ json: { error: `</b>${PASSWORD}` }, status: 400 }, /answered 400, an error$/],
   ] as const) {
     issuer.on("POST /token", answer);

@@ -92,7 +92,7 @@ test("with no process with the worker role nobody leaves, unless a file gives th
   await assert.rejects(signInAtApi({}), /stayed: 502/);
   assert.match(
     installation.logs(),
-    /has the api role alone and can't open the secret NORTHWIND, and no process with the worker role/,
+    /has only the api role and can't open the secret NORTHWIND, and no process with the worker role/,
   );
   const file = join(installation.dataFolder, "client-secrets.json");
   const give = (origin: string): Record<string, string> => {

@@ -154,7 +154,7 @@ test("a secret that is not there, and a server that is not there: nobody leaves,
 const DISCOVERED: readonly (readonly [(issuer: string, origin: string) => Answer, RegExp])[] = [
   [
     (issuer, origin) => ({ json: { ...sound(issuer, origin), issuer: `${origin}/other` } }),
-    /it is of the issuer http:\S+\/other; write that as `issuer`/,
+    /it belongs to the issuer http:\S+\/other; use that as `issuer`/,
   ],
   [
     (issuer, origin) => ({ json: { ...sound(issuer, origin), token_endpoint: `${elsewhere.url}/token` } }),
@@ -162,19 +162,19 @@ const DISCOVERED: readonly (readonly [(issuer: string, origin: string) => Answer
   ],
   [
     (issuer, origin) => ({ json: { ...sound(issuer, origin), token_endpoint: undefined } }),
-    /names no token endpoint/,
+    /metadata has no token endpoint/,
   ],
   [
     (issuer, origin) => ({
       json: { ...sound(issuer, origin), authorization_endpoint: "javascript:alert(1)" },
     }),
-    /names no authorization endpoint/,
+    /metadata has no authorization endpoint/,
   ],
   [
     (issuer, origin) => ({ json: { ...sound(issuer, origin), code_challenge_methods_supported: ["plain"] } }),
     /PKCE with S256/,
   ],
-  [() => to(`${elsewhere.url}/meta`), /it is answered with 302/],
+  [() => to(`${elsewhere.url}/meta`), /the answer has status 302/],
   [() => ({ status: 404 }), /has no metadata document/],
 ];
 const sound = (issuer: string, origin: string) => ({

@@ -168,7 +168,7 @@ test("client_credentials: one token for all runs until it expires, with the oper
   });
   const failed = await run(wrong, "own-client");
   assert.equal(failed.status, "failed");
-  assert.match(String(failed.detail), /refuses the client/);
+  assert.match(String(failed.detail), /rejects the client/);
   assert.ok(!String(failed.detail).includes("canary"));
 });
 
@@ -214,7 +214,7 @@ test("killed between the exchange and keeping its result: the next login is refu
   assert.deepEqual(ended.error.code, "execution_failed");
   assert.match(
     String(await detailOf(body.id)),
-    /reconnect needed: the target refuses the refresh token \(invalid_grant\)/,
+    /reconnect needed: the target rejects the refresh token \(invalid_grant\)/,
   );
   assert.equal(refreshes().at(-1)?.error, "invalid_grant");
   await next.end();

@@ -267,7 +267,7 @@ test("the login: a session to be sealed, `check` with a right and a wrong passwo
   );
   await assertLoginFails(
     logIn(t, "digest", config, { hosts, credential: { username: "a:b", password: "x" } }),
-    /holds a colon, which HTTP Digest can't carry/,
+    /contains a colon, which HTTP Digest can't transmit/,
   );
   assert.match(
     findings("digest", { username: "usrname", password: "password" })[0] ?? "",

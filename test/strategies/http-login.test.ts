@@ -233,7 +233,7 @@ test("every kind of expect fails the login when it is not met, and names the ste
   await fails(step("/page", { not_text: "Demo" }), /the response contains `Demo`$/);
   await fails(step("/ok", { json: "ok" }), /expected `ok` to be true$/);
   await fails(step("/ok", { json: "none" }), /expected `none` to be true$/);
-  await fails(step("/ok", { json: "who" }), /expect\.json gives neither true nor false/);
+  await fails(step("/ok", { json: "who" }), /expect\.json must evaluate to true or false/);
   await fails(
     step("/ok", { json: "$number(who) = 1" }),
     /expect\.json: the expression `\$number\(who\) = 1` failed$/,
@@ -286,7 +286,7 @@ test("a step is skipped unless its `when` is true; what it extracts stays unknow
     );
   }
   const text = logIn(t, "http", config("$credential.password"), { hosts: [target.origin] });
-  await assertLoginFails(text, /^login step 2 \(GET \/page\): when gives neither true nor false/);
+  await assertLoginFails(text, /^login step 2 \(GET \/page\): when must evaluate to true or false/);
 });
 
 test("redirects are followed inside the hosts when a step says so, with the cookies of every hop", async (t) => {

@@ -65,7 +65,7 @@ test("a value can't climb out of its path segment, name another host or begin a 
       message,
     );
   await fails({ url: "/a/{{ $credential.password }}/b" }, "..", /path segment/);
-  await fails({ url: "{{ $credential.none }}" }, "x", /request\.url gives no text/);
+  await fails({ url: "{{ $credential.none }}" }, "x", /request\.url must evaluate to a string/);
   await fails(
     { url: "/a", headers: { "X-P": "{{ $credential.password }}" } },
     `${CANARY}\r\nx-evil: 1`,

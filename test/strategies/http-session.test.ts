@@ -204,7 +204,7 @@ test("apply refuses reserved and malformed extract names, and extracts that are 
     "token",
   ]) {
     assert.deepEqual(extract({ [name]: { css: "a" } }), [
-      `steps.0.extract.${name}: \`${name}\` is a reserved variable; extract it under another name`,
+      `steps.0.extract.${name}: \`${name}\` is a reserved variable; choose another name`,
     ]);
   }
   assert.match(extract({ "a-b": { css: "a" } })[0] ?? "", /not a variable name/);
@@ -222,10 +222,10 @@ test("apply refuses requests that can't be: two bodies, a body without a method,
   const request = (more: JsonObject) => findings("http", { steps: [{ request: { url: "/", ...more } }] });
   assert.match(
     request({ method: "POST", json: 1, form: {} })[0] ?? "",
-    /^steps\.0\.request\.form: a request has one body; leave out all but one of `json`, `form`$/,
+    /^steps\.0\.request\.form: a request has one body; keep only one of `json`, `form`$/,
   );
   assert.match(request({ form: { a: "b" } })[0] ?? "", /needs a `method`/);
-  assert.match(request({ method: "GET", text: "a" })[0] ?? "", /a GET has no body/);
+  assert.match(request({ method: "GET", text: "a" })[0] ?? "", /a GET request has no body/);
   assert.match(request({ method: "TRACE" })[0] ?? "", /schema/);
   assert.match(request({ url: "https://{{ $credential.username }}.example/" })[0] ?? "", /the host of a URL/);
   assert.match(request({ url: "https://u:p@portal.example/" })[0] ?? "", /user name or password/);

@@ -169,12 +169,12 @@ test("a form leads nowhere but into the hosts, and what can't be sent says so", 
   assert.equal(trap.seen.length, 0);
   await assertLoginFails(
     attempt("<p>no form</p>"),
-    /^login step 2 \(submit form\): the page before has no form `form`; it has no form at all$/,
+    /^login step 2 \(submit form\): the previous page has no form `form`; it has no form at all$/,
   );
   await assertLoginFails(attempt("<form method=post action='http://['>"), /the form's action is not a URL/);
   await assertLoginFails(
     attempt("<form method=post enctype=multipart/form-data>"),
-    /sent as multipart\/form-data, which is not built yet/,
+    /sent as multipart\/form-data, which is not supported yet/,
   );
   await attempt("<form action=/get><input type=hidden name=h value=1>");
   assert.equal(target.seen.at(-1)?.url, `/get?h=1&username=dana&password=${CANARY}`);
@@ -229,7 +229,7 @@ test("apply wants a request or a submit, a page before it, and a selector", () =
   const first = { request: { url: "/" } };
   assert.deepEqual(findings("http", { steps: [first, { submit: { form: "form", fields } }] }), []);
   for (const [all, says] of [
-    [[{}], /^steps\.0: a step has a `request`, or a `submit` of a form/],
+    [[{}], /^steps\.0: a step needs a `request` or a `submit`/],
     [[{ submit: { form: "form", fields } }], /^steps\.0\.submit: there is no page before the first step/],
     [
       [first, { ...first, submit: { form: "form", fields } }],

@@ -51,7 +51,7 @@ test("what can't be presented is refused at its field, in words for the end user
     [{ key: fixture("stranger.key.pem") }, "key", /does not belong to the certificate/],
     [{ key: LOCKED }, "key", /protected by a passphrase/],
     [{ key: LOCKED, passphrase: "" }, "key", /protected by a passphrase/],
-    [{ key: LOCKED, passphrase: "wrong-pass" }, "passphrase", /does not open with this passphrase/],
+    [{ key: LOCKED, passphrase: "wrong-pass" }, "passphrase", /can't be decrypted with this passphrase/],
   ];
   for (const [texts, part, says, nowMs] of cases) {
     const answer = read(texts, nowMs);

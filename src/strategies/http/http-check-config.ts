@@ -10,7 +10,7 @@ import { urlTemplateProblem } from "#domain/url-template.ts";
 
 type Path = ConfigFinding["path"];
 
-/** docs/logins/http.md: an `extract` may not take the name of a reserved variable. */
+/** docs/logins/http.md: the name of an `extract` must not be a reserved variable. */
 const RESERVED: ReadonlySet<string> = new Set(
   "credential inputs metadata run index isValid errors counts nodes token".split(" "),
 );
@@ -28,26 +28,25 @@ export function checkHttpConfig(config: HttpLogin): readonly ConfigFinding[] {
   ];
 }
 
-/** What an `http` login leaves to chance. */
+/** Warnings about an `http` login. */
 export function warnOfHttpLogin({ steps, check }: HttpLogin, isCached: boolean): readonly ConfigFinding[] {
   if (check !== undefined) return [];
   const findings: ConfigFinding[] = [];
   if (isCached)
     findings.push({
       path: [],
-      message:
-        "a cached session is used until its time is over, also when the target has ended it; add a `check`",
+      message: "a cached session is used until it expires, even if the target has ended it; add a `check`",
     });
   if (!steps.some(canFail))
     findings.push({
       path: ["steps"],
       message:
-        "any page of status 200 counts as logged in, also the form once more; add a `check`, or say in `expect` what only a login gives (`text`, `not_text`, `url`, `json`)",
+        "any page with status 200 counts as logged in, even the login form again; add a `check`, or an `expect` that only a successful login meets (`text`, `not_text`, `url`, `json`)",
     });
   return findings;
 }
 
-/** Whether the step's answer must be more than some page. */
+/** Whether the step has a condition besides the status. */
 function canFail({ expect, extract = {} }: StepConfig): boolean {
   return expect !== undefined || Object.values(extract).some(({ required }) => required !== false);
 }
@@ -67,14 +66,16 @@ function checkStep(step: StepConfig, index: number): readonly ConfigFinding[] {
 function checkAction({ request, submit }: StepConfig, index: number, path: Path): readonly ConfigFinding[] {
   if (submit === undefined)
     return request === undefined
-      ? [{ path, message: "a step has a `request`, or a `submit` of a form; add one" }]
+      ? [{ path, message: "a step needs a `request` or a `submit`; add one" }]
       : [];
   const at = [...path, "submit"];
   if (request !== undefined)
-    return [{ path: at, at: "key", message: "a step has a `request` or a `submit`, not both; remove one" }];
+    return [
+      { path: at, at: "key", message: "a step can't have both a `request` and a `submit`; remove one" },
+    ];
   if (index === 0)
     return [
-      { path: at, at: "key", message: "there is no page before the first step; request the form first" },
+      { path: at, at: "key", message: "the first step has no previous page; request the form's page first" },
     ];
   return submitFindings(submit, at);
 }
@@ -95,13 +96,13 @@ export function checkRequest(request: RequestConfig | undefined, path: Path): re
     findings.push({
       path: [...path, second],
       at: "key",
-      message: `a request has one body; leave out all but one of ${quoteList(bodies)}`,
+      message: `a request has one body; keep only one of ${quoteList(bodies)}`,
     });
   if (first !== undefined && hasNoBody(request.method ?? "GET")) {
     const message =
       request.method === undefined
         ? "a request with a body needs a `method`, e.g. POST"
-        : `a ${request.method} has no body; write another method, or \`query\``;
+        : `a ${request.method} request has no body; use another method, or \`query\``;
     findings.push({ path: [...path, first], at: "key", message });
   }
   return findings;
@@ -109,8 +110,7 @@ export function checkRequest(request: RequestConfig | undefined, path: Path): re
 
 function checkName(name: string, path: Path): readonly ConfigFinding[] {
   const finding = (message: string): readonly ConfigFinding[] => [{ path, at: "key", message }];
-  if (RESERVED.has(name))
-    return finding(`${quote(name)} is a reserved variable; extract it under another name`);
+  if (RESERVED.has(name)) return finding(`${quote(name)} is a reserved variable; choose another name`);
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
     return finding(`${quote(name)} is not a variable name; use letters, digits and _`);
   return [];

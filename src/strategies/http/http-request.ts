@@ -9,7 +9,7 @@ import { renderAt, type Variables } from "#strategies/login-expressions.ts";
 import { headerValue, textPairs } from "#strategies/login-headers.ts";
 import { splitUrlTemplate, type UrlPart } from "#domain/url-template.ts";
 
-/** `POST /login`, as the document says it: never a rendered value. */
+/** The step as written in the document, for example `POST /login`; never a rendered value. */
 export function describeStep({ request, submit }: StepConfig): string {
   if (submit !== undefined) return `submit ${shorten(submit.form, 100)}`;
   return request === undefined ? "nothing" : describeRequest(request);
@@ -19,7 +19,7 @@ export function describeRequest(request: RequestConfig): string {
   return `${request.method ?? "GET"} ${shorten(request.url, 100)}`;
 }
 
-/** The request with its templates rendered, all in one go: a one-time code that is rendered is used. */
+/** The request with its templates rendered, all at once, because rendering a one-time code uses it up. */
 export async function buildRequest(
   context: LoginContext,
   request: RequestConfig,
@@ -51,14 +51,15 @@ export async function buildRequest(
 }
 
 /**
- * The values are percent-encoded where they stand in a longer url, so that none can end a path segment, begin a query or name
- * another host; `.` and `..` would still climb. A url that is one expression (a form's action) is taken as it is: relative,
- * or within the hosts. docs/decisions/0015.
+ * Values inside a longer url are percent-encoded, so that none can end a path segment, begin a query or name another host; `.`
+ * and `..` are rejected, because they would lead to another path. A url that is a single expression (a form's action) is used
+ * unchanged: relative, or within the hosts. docs/decisions/0015.
  */
 function renderedUrl(parts: readonly UrlPart[], values: JsonObject, place: string): string {
   if (parts.length === 1 && parts[0]?.kind === "expression") {
     const url = values["0"];
-    if (typeof url !== "string" || url === "") throw new LoginFailure(`${place}: request.url gives no text`);
+    if (typeof url !== "string" || url === "")
+      throw new LoginFailure(`${place}: request.url must evaluate to a string that is not empty`);
     return url;
   }
   const url = parts
@@ -69,7 +70,7 @@ function renderedUrl(parts: readonly UrlPart[], values: JsonObject, place: strin
   const [path = ""] = url.split(/[?#]/, 1);
   if (parts.length > 1 && path.split("/").some((segment) => segment === "." || segment === "..")) {
     throw new LoginFailure(
-      `${place}: a value in request.url gives the path segment \`.\` or \`..\`, which would lead to another path`,
+      `${place}: a value in request.url is the path segment \`.\` or \`..\`, which would lead to another path`,
     );
   }
   return url;
@@ -79,7 +80,7 @@ function encodeUrlValue(value: Json | undefined, place: string): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "object")
     throw new LoginFailure(
-      `${place}: a value in request.url is an object or a list; it must be a text or a number`,
+      `${place}: a value in request.url is an object or a list; it must be a string or a number`,
     );
   return encodeURIComponent(String(value).toWellFormed());
 }

@@ -7,7 +7,7 @@ import type { ExpectConfig } from "./http-schema.ts";
 import { evaluateAt, isTrueAt, type Variables } from "#strategies/login-expressions.ts";
 import { openJar } from "./session-jar.ts";
 
-/** What the response misses of what was expected, in one phrase; null when it misses nothing. */
+/** How the response differs from the expectation, as a phrase; null if it doesn't. */
 export async function findMiss(
   context: LoginContext,
   expect: ExpectConfig | undefined,
@@ -40,7 +40,7 @@ function explainStatus(listed: readonly number[] | null, got: number): string {
   return `expected status ${wanted}, got ${got}${isRedirect ? " (a redirect: list it in `expect.status`, or set `follow: true`)" : ""}`;
 }
 
-/** The texts and numbers in a value. */
+/** The strings and numbers in a value. */
 export function leavesOf(value: Json): readonly string[] {
   if (typeof value === "string" || typeof value === "number") return [String(value)];
   return typeof value === "object" && value !== null
@@ -48,7 +48,7 @@ export function leavesOf(value: Json): readonly string[] {
     : [];
 }
 
-/** The values that a step extracts; those that are not required and not there are left out. */
+/** The values that a step extracts. Missing values that are not required are left out. */
 export async function extractOfStep(
   context: LoginContext,
   extracts: readonly (readonly [name: string, extract: ExtractConfig & { readonly secret?: boolean }])[],

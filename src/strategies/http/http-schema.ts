@@ -10,7 +10,7 @@ const closed = { additionalProperties: false } as const;
 
 const request = Type.Object(
   {
-    method: Type.Optional(Type.Enum([...HTTP_METHODS], { description: "GET unless given." })),
+    method: Type.Optional(Type.Enum([...HTTP_METHODS], { description: "Default: GET." })),
     url: Type.String({
       minLength: 1,
       [TEMPLATE]: "login",
@@ -26,10 +26,10 @@ const request = Type.Object(
     form: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
         [TEMPLATE]: "login",
-        description: "The body, as an HTML form sends it.",
+        description: "The body, encoded like an HTML form.",
       }),
     ),
-    text: Type.Optional(Type.String({ [TEMPLATE]: "login", description: "The body, as it is." })),
+    text: Type.Optional(Type.String({ [TEMPLATE]: "login", description: "The body, unchanged." })),
   },
   { ...closed, description: "The request that is sent." },
 );
@@ -40,11 +40,11 @@ const expect = Type.Object(
     status: Type.Optional(
       Type.Array(Type.Integer({ minimum: 200, maximum: 599 }), {
         minItems: 1,
-        description: "200 to 299 unless given.",
+        description: "Default: 200 to 299.",
       }),
     ),
   },
-  { ...closed, description: "What the answer must be, or the login has failed." },
+  { ...closed, description: "Conditions for the answer. If one is not met, the login has failed." },
 );
 
 const extract = Type.Object(
@@ -54,14 +54,14 @@ const extract = Type.Object(
     secret: Type.Optional(
       Type.Boolean({
         description:
-          "Unless false, nodes see a handle wherever a target repeats the value, and results `[REDACTED]`; false for what stands in the data, such as a tenant's id.",
+          "Default: true. Nodes see a handle wherever a target repeats the value, and results show `[REDACTED]`. Use false for values that occur in the data, such as a tenant's id.",
       }),
     ),
   },
   closed,
 );
 
-const submit = submitSchema("login", "Sends a form of the page before, with its hidden inputs.");
+const submit = submitSchema("login", "Submits a form of the previous page, with its hidden inputs.");
 
 const step = Type.Object(
   {
@@ -69,23 +69,23 @@ const step = Type.Object(
       Type.String({
         minLength: 1,
         [EXPRESSION]: "login",
-        description: "The step is skipped unless this is true.",
+        description: "A condition: the step is skipped unless it is true.",
       }),
     ),
     request: Type.Optional(request),
     submit: Type.Optional(submit),
-    follow: Type.Optional(
-      Type.Boolean({ description: "Whether redirects are followed; false unless given." }),
-    ),
+    follow: Type.Optional(Type.Boolean({ description: "Whether redirects are followed. Default: false." })),
     extract: Type.Optional(
-      Type.Record(Type.String(), extract, { description: "Variable name to where its value is found." }),
+      Type.Record(Type.String(), extract, {
+        description: "Variables to extract: each name, and where its value is found.",
+      }),
     ),
     expect: Type.Optional(expect),
   },
   closed,
 );
 
-/** Of every login type that the target can be asked about. */
+/** For every login type whose session the target can check. */
 export const checkKeys = {
   check: Type.Optional(
     Type.Object(
@@ -93,7 +93,7 @@ export const checkKeys = {
       {
         ...closed,
         description:
-          "Sent when the login is done: tells whether the target takes it. Also how a cached session is tested, and what a test login sends.",
+          "A request that is sent after the login, to find out whether the target accepts it. Also used to test a cached session, and by a test login.",
       },
     ),
   ),
@@ -104,7 +104,7 @@ export const httpSchema = Type.Object(
     steps: Type.Array(step, {
       minItems: 1,
       maxItems: limits.loginStepsMax,
-      description: "What is done, in this order.",
+      description: "The steps, in order.",
     }),
     ...checkKeys,
     session: Type.Optional(
@@ -113,17 +113,17 @@ export const httpSchema = Type.Object(
           headers: Type.Record(Type.String(), Type.String(), {
             minProperties: 1,
             [TEMPLATE]: "login",
-            description: "Go along with every request, besides the cookies.",
+            description: "Headers to send with every request, in addition to the cookies.",
           }),
         },
-        { ...closed, description: "What later requests carry besides the cookies." },
+        { ...closed, description: "What later requests send in addition to the cookies." },
       ),
     ),
   },
   closed,
 );
 
-/** What is in force may have more steps than `apply` takes today. */
+/** An applied strategy may have more steps than `apply` accepts today. */
 export const keptHttpSchema = Type.Object(
   { ...httpSchema.properties, steps: Type.Array(step, { minItems: 1 }) },
   closed,

@@ -13,18 +13,18 @@ import {
 import { buildRequest, describeRequest, describeStep } from "./http-request.ts";
 import { extractOfStep, findMiss, leavesOf } from "./http-response.ts";
 import type { CheckConfig, StepConfig } from "./http-schema.ts";
-import { sendPatiently } from "./send-patiently.ts";
+import { sendWithRetries } from "./send-with-retries.ts";
 import { isTrueAt, renderAt, type Variables } from "#strategies/login-expressions.ts";
 
-/** How far a login has come. */
+/** The state of a login in progress. */
 export interface LoginProgress {
-  /** What the steps have extracted. */
+  /** The current values of extracted variables. */
   readonly variables: Variables;
-  /** All that was extracted, also what a later step extracted anew under the same name. */
+  /** All extracted values, including those that a later step replaced under the same name. */
   readonly extracted: ExtractedTexts;
-  /** The last response: a `submit` finds its form there. */
+  /** The last response, in which a `submit` finds its form. */
   readonly page: OutboundResponse | null;
-  /** Whether the target has got something of the credential: from then on its "no" counts against the end user's account. */
+  /** Whether the target has received a part of the credential. From then on, its refusals count against the end user's account. */
   readonly sent: boolean;
 }
 
@@ -35,7 +35,7 @@ export const LOGIN_BEGIN: LoginProgress = {
   sent: false,
 };
 
-/** Does one step. Gives what the next one sees. Throws LoginFailure. */
+/** Executes one step. Returns the state for the next one. Throws LoginFailure. */
 export async function runStep(
   context: LoginContext,
   step: StepConfig,
@@ -54,14 +54,14 @@ export async function runStep(
   }
   const sent = progress.sent || /\$credential\b/.test(JSON.stringify(step.request ?? step.submit));
   const send = async (pages: readonly OutboundResponse[]): Promise<OutboundResponse> =>
-    await sendPatiently(context, await requestOf(context, step, pages, variables, place), {
+    await sendWithRetries(context, await requestOf(context, step, pages, variables, place), {
       isRepeatable: !sent,
       expected: step.expect?.status ?? [],
     });
   let response = await send(progress.page === null ? [] : [progress.page]);
   let miss = await findMiss(context, step.expect, response, variables, place);
   if (miss !== null && usesOneTimeCode(step, context.strategy)) {
-    // docs/decisions/0021: one retry with the next time step after a rejection. Rendering again takes a fresh code.
+    // docs/decisions/0021: one retry with the code of the next time step after a rejection. Rendering again uses a new code.
     const pages = [response, progress.page].filter((page) => page !== null);
     response = await send(pages);
     miss = await findMiss(context, step.expect, response, variables, place);
@@ -111,7 +111,7 @@ async function requestOf(
   return await buildRequest(context, must(request, "the step's request"), variables, follow, place);
 }
 
-/** Whether the target looked at what it got: not when it is out of order, or asks for patience. */
+/** Whether the answer is a decision about the login, and not an outage or a request to wait. */
 function isVerdict({ status }: OutboundResponse): boolean {
   return status < 500 && ![408, 425, 429].includes(status);
 }
@@ -129,8 +129,8 @@ function usesOneTimeCode({ request, submit }: StepConfig, strategy: Strategy): b
 }
 
 /**
- * Sends the `check` of a login, if it has one, with these headers of the session (cookies go along by themselves). Throws
- * LoginFailure when the answer isn't what a logged-in session gets.
+ * Sends the `check` of a login, if it has one, with these headers of the session (cookies are added automatically). Throws
+ * LoginFailure if the answer is not that for a logged-in session.
  */
 export async function runCheck(
   context: LoginContext,
@@ -143,7 +143,7 @@ export async function runCheck(
   const request = await buildRequest(context, check.request, {}, false, place);
   const own = (request.headers ?? []).filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()));
   const asked = { ...request, headers: [...own, ...Object.entries(headers)] };
-  const response = await sendPatiently(context, asked, {
+  const response = await sendWithRetries(context, asked, {
     isRepeatable: isReadMethod(request.method),
     expected: check.expect?.status ?? [],
   });

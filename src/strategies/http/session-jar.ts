@@ -6,21 +6,23 @@ import { limits } from "#domain/limits.ts";
 export interface SessionJar {
   /** The value of the `cookie` header for this URL, or undefined when no cookie belongs there. */
   cookieHeader(url: URL | string): string | undefined;
-  /** Keeps the `set-cookie` lines of a response from this URL. Lines that RFC 6265 or the public suffix list refuse are skipped.
-   * Gives the values. */
+  /**
+   * Stores the `set-cookie` lines of a response from this URL, except those that RFC 6265 or the public suffix list forbids.
+   * Returns the values.
+   */
   absorb(url: URL | string, setCookies: readonly string[]): readonly string[];
-  /** Which limit of RFC 6265 the target went over: it set more cookies than are kept; null: none. */
+  /** The limit of RFC 6265 that the target exceeded with the number of its cookies; null: none. */
   readonly overflow: string | null;
-  /** The value of a cookie by name: the one that belongs to this URL, else the one of another place that was set last. */
+  /** The value of a cookie by name: the one for this URL, else the one that was set last for another URL. */
   value(name: string, url: URL | string): string | undefined;
   /** Plain JSON; secret. */
   serialise(): JsonObject;
 }
 
-/** Browsers' limit is 4,096 for name and value; attributes come on top. */
+/** Browsers limit name and value to 4,096 characters; attributes are extra. */
 const COOKIE_CHARACTERS_MAX = 8_192;
 
-/** A new jar, or one that `serialise` gave. `localhost`, loopback and IP hosts work like any other. */
+/** Creates a new jar, or restores one from `serialise`. `localhost`, loopback and IP hosts work like any other. */
 export function openJar(serialised?: JsonObject | null): SessionJar {
   const jar =
     serialised === undefined || serialised === null
@@ -42,7 +44,7 @@ export function openJar(serialised?: JsonObject | null): SessionJar {
         if (line.length > COOKIE_CHARACTERS_MAX) continue;
         const cookie = jar.setCookieSync(line, String(url), { ignoreError: true });
         if (cookie) values.push(cookie.value);
-        // What is in the jar is counted only when it can be over a limit.
+        // Cookies are counted only when a limit may be exceeded.
         if (++set % limits.domainCookiesMax === 0) overflow = overLimit(plain());
       }
       if (overflow === null && set > limits.domainCookiesMax && values.length > 0)

@@ -10,8 +10,8 @@ import { runCheck } from "./http-steps.ts";
 const checkSchema = Type.Object(checkKeys);
 
 /**
- * A login that sends nothing by itself, with a `check` that does: without one nobody learns whether the target takes the credential
- * before the first request of a run.
+ * Adds a `check` to a login that sends no requests. Without it, the first request of a run shows whether the target accepts the
+ * credential.
  */
 export function withCheck(type: LoginType): LoginType {
   const without = ({ check: _check, ...rest }: JsonObject): JsonObject => rest;
@@ -33,7 +33,7 @@ export function withCheck(type: LoginType): LoginType {
             {
               path: [],
               message:
-                "this login sends nothing, so only a request of a run tells that a credential is wrong; add a `check`, as in `{ request: { url: /me } }`",
+                "this login sends nothing, so a wrong credential is only noticed when a run sends a request; add a `check`, as in `{ request: { url: /me } }`",
             },
           ]
         : [],
@@ -52,7 +52,7 @@ const checkFindings = (check: CheckConfig | undefined): readonly ConfigFinding[]
   ...checkExpect(check?.expect, ["check", "expect"]),
 ];
 
-/** The context's requests carry the session. */
+/** The context's requests use the session. */
 async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {
   const { check } = readConfig(checkSchema, config["check"] === undefined ? {} : { check: config["check"] });
   await runCheck(context, check, {});

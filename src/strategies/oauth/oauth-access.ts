@@ -2,30 +2,30 @@ import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 
-/** What the protocol may use, in the hosted pages as in a run. */
+/** What the protocol may use, both in hosted pages and in runs. */
 export interface OAuthAccess {
   /** With `$credential` bound. */
   readonly expressions: BoundExpressions;
-  /** Sends to these origins and no other, through the egress gate. Throws OutboundError. */
+  /** Sends only to these origins, through the egress gate. Throws OutboundError. */
   send(request: OutboundRequest, origins: readonly string[]): Promise<OutboundResponse>;
-  /** What the client's secret is, which the document only refers to, and where it may be sent. */
+  /** Finds the client's secret, which the document only refers to, and where it may be sent. */
   clientSecret(reference: SecretReference): Promise<FoundSecret>;
 }
 
-/** What a target has given out for a credential. Secret, serialisable: it is kept sealed. */
+/** The tokens that a target issued for a credential. Secret and serialisable: they are stored sealed. */
 export interface TokenSet {
   readonly accessToken: string;
   readonly refreshToken: string | null;
-  /** Of the access token, by the database's clock; null: as far as anybody says it is good forever. */
+  /** When the access token expires, by the database's clock; null: no expiry is known. */
   readonly expiresAtMs: number | null;
 }
 
-/** What a run's login has for it, besides what every login has. */
+/** What an OAuth login in a run has in addition to other logins. */
 export interface OAuthLogin extends Omit<OAuthAccess, "expressions"> {
   /** The database's clock. */
   nowMs(): Promise<number>;
-  /** The tokens that are kept for the credential. */
+  /** The tokens that are stored for the credential. */
   tokens(): Promise<TokenSet | null>;
-  /** Seals and commits them in place of those that `tokens` gave. Throws LoginFailure when others stand there meanwhile. */
+  /** Seals and commits them, replacing those that `tokens` returned. Throws LoginFailure if those have been replaced in the meantime. */
   keep(tokens: TokenSet): Promise<void>;
 }

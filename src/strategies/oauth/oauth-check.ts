@@ -5,7 +5,7 @@ import { checkFieldKey } from "#strategies/login-headers.ts";
 import { grantOf, type Grant, type OAuthConfig } from "./oauth-schema.ts";
 import { endpointProblem } from "./oauth-url.ts";
 
-/** Parameters of the protocol. An `extra_params` that took one of them could undo what makes it safe. */
+/** Parameters of the protocol. Overriding one of them in `extra_params` could make it unsafe. */
 const RESERVED_PARAMETERS: ReadonlySet<string> = new Set(
   (
     "response_type response_mode client_id client_secret redirect_uri scope state nonce code code_challenge " +
@@ -43,13 +43,13 @@ function checkEndpoints(config: OAuthConfig, grant: Grant): readonly ConfigFindi
   if (issuer === undefined && wanted.length > 0)
     findings.push({
       path: [],
-      message: `the key \`issuer\` is missing, where the server's addresses are found; or write ${wanted.join(" and ")}`,
+      message: `the key \`issuer\` is missing, from which the server's endpoints are discovered; add it, or ${wanted.join(" and ")}`,
     });
   if (grant !== "authorization_code" && authorization_url !== undefined)
     findings.push({
       path: ["authorization_url"],
       at: "key",
-      message: `with \`grant: ${grant}\` no end user goes there; remove it`,
+      message: `with \`grant: ${grant}\` no end user signs in there; remove it`,
     });
   if (issuer === undefined && config.scopes?.includes("openid") === true)
     findings.push({
@@ -68,14 +68,14 @@ function checkClient(config: OAuthConfig): readonly ConfigFinding[] {
       path: ["client_secret_env"],
       at: "key",
       message: isServiceVariable(variable)
-        ? `${quote(variable)} is a variable of the service itself, which is sent nowhere; remove it`
-        : `nothing says where a variable's value may be sent; keep it with \`latchkey secrets set\` (or \`import-env\`), and write \`client_secret: { secret: ${variable} }\``,
+        ? `${quote(variable)} is one of the service's own variables, which are never sent; remove it`
+        : `nothing defines where a variable's value may be sent; store it with \`latchkey secrets set\` (or \`import-env\`), and write \`client_secret: { secret: ${variable} }\``,
     });
   if (typeof own === "string" && !own.includes("{{"))
     findings.push({
       path: ["client_secret"],
       message:
-        'a secret has no place in a document; name one of the account, `{ secret: NAME }`, or a field: "{{ $credential.secret }}"',
+        'a document must not contain a secret; refer to an account secret, `{ secret: NAME }`, or to a field: "{{ $credential.secret }}"',
     });
   const hasSecret = own !== undefined || variable !== undefined;
   if (auth === "none" && hasSecret)
@@ -122,7 +122,7 @@ function checkParameters(config: OAuthConfig): readonly ConfigFinding[] {
           {
             path: ["extra_params", name],
             at: "key",
-            message: `${quote(name)} is a parameter of the protocol, which the service sets itself; remove it`,
+            message: `${quote(name)} is a parameter of the protocol, which the service sets; remove it`,
           },
         ]
       : [],

@@ -6,25 +6,25 @@ import { OutboundError } from "#domain/http-exchange.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import type { GateOptions } from "./oauth-transport.ts";
 
-/** Of this process, oldest out first: every run and every sign-in asks. */
+/** The number of documents that a process caches, for every run and sign-in. The oldest is evicted first. */
 const found = new Map<string, { readonly server: oauth.AuthorizationServer; readonly atMs: number }>();
 const KEPT_MAX = 200;
 
-/** What an issuer says of itself: OpenID Connect discovery, else RFC 8414. Throws LoginFailure, OutboundError. */
+/** An issuer's metadata: by OpenID Connect discovery, else by RFC 8414. Throws LoginFailure, OutboundError. */
 export async function findMetadata(issuer: URL, options: GateOptions): Promise<oauth.AuthorizationServer> {
   const kept = found.get(issuer.href);
   if (kept && performance.now() - kept.atMs < limits.oauthMetadataMs) return kept.server;
   const server = (await discover(issuer, "oidc", options)) ?? (await discover(issuer, "oauth2", options));
   if (server === null)
     throw new LoginFailure(
-      `login (oauth2): ${issuer.host} has no metadata document; write \`authorization_url\` and \`token_url\``,
+      `login (oauth2): ${issuer.host} has no metadata document; specify \`authorization_url\` and \`token_url\``,
     );
   if (found.size >= KEPT_MAX) found.delete(found.keys().next().value ?? "");
   found.set(issuer.href, { server, atMs: performance.now() });
   return server;
 }
 
-/** Null: there is no document at this place. */
+/** Returns null if there is no document at this URL. */
 async function discover(
   issuer: URL,
   algorithm: "oidc" | "oauth2",
@@ -43,15 +43,15 @@ async function discover(
   }
 }
 
-/** What is wrong with it. An issuer is public, and is shown when it is an address. */
+/** Explains the problem. An issuer is public, and is shown if it is a URL. */
 async function explainDocument(issuer: URL, response: Response): Promise<string> {
-  if (response.status !== 200) return `it is answered with ${response.status}`;
+  if (response.status !== 200) return `the answer has status ${response.status}`;
   const document: unknown = await response.json().catch(() => null);
   if (!isJsonObject(document)) return "it is not a JSON object";
   const { issuer: own } = document;
   if (typeof own !== "string" || !URL.canParse(own)) return "it names no issuer";
   const { origin, pathname } = new URL(own);
   return new URL(own).href === issuer.href
-    ? "it lacks what such a document must have"
-    : `it is of the issuer ${shorten(origin + pathname.replace(/\/$/, ""), 200)}; write that as \`issuer\``;
+    ? "it lacks required members"
+    : `it belongs to the issuer ${shorten(origin + pathname.replace(/\/$/, ""), 200)}; use that as \`issuer\``;
 }

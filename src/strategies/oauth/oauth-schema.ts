@@ -12,11 +12,15 @@ const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(schem
 /** docs/logins/oauth2.md. */
 export const oauthSchema = Type.Object(
   {
-    grant: optional(Type.Enum([...GRANTS], { description: "Default authorization_code." })),
-    issuer: optional(template("Where the endpoints are found (discovery), and what `iss` must be.")),
-    authorization_url: optional(template("Where the end user logs in and agrees.")),
-    token_url: optional(template("Where tokens are given out and refreshed.")),
-    client_id: template("The client that was registered at the target."),
+    grant: optional(Type.Enum([...GRANTS], { description: "Default: authorization_code." })),
+    issuer: optional(
+      template(
+        "The server's issuer, from which its endpoints are discovered and with which `iss` is compared.",
+      ),
+    ),
+    authorization_url: optional(template("Where the end user logs in and gives consent.")),
+    token_url: optional(template("Where tokens are issued and refreshed.")),
+    client_id: template("Id of the client that is registered at the target."),
     client_secret_env: optional(
       Type.String({
         pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$",
@@ -40,24 +44,24 @@ export const oauthSchema = Type.Object(
           ),
         ],
         {
-          [SAYS]: "`{ secret: NAME }`, or a template of a field",
+          [SAYS]: "`{ secret: NAME }`, or a template with a field",
           description:
-            "The client's secret: `{ secret: NAME }`, an account secret; or a template of a field that the end user fills in.",
+            "The client's secret: an account secret, `{ secret: NAME }`, or a template with a field that the end user fills in.",
         },
       ),
     ),
     token_auth: optional(
       Type.Enum([...TOKEN_AUTHS], {
-        description: "How the client says who it is; default what the issuer takes.",
+        description: "How the client authenticates. Default: a method that the issuer supports.",
       }),
     ),
     scopes: optional(
       Type.Array(
         Type.String({
           pattern: "^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,255}$",
-          [SAYS]: "one scope: visible characters without blanks, quotes and backslashes",
+          [SAYS]: "one scope: visible characters without spaces, quotes and backslashes",
         }),
-        { maxItems: 200, description: "What is asked for." },
+        { maxItems: 200, description: "The scopes to request." },
       ),
     ),
     extra_params: optional(
@@ -65,7 +69,7 @@ export const oauthSchema = Type.Object(
         [TEMPLATE]: "login",
         maxProperties: 50,
         description:
-          "More parameters: of the authorization request, or of the token request of the other grants.",
+          "Additional parameters for the authorization request or, with the other grants, for the token request.",
       }),
     ),
     username: optional(

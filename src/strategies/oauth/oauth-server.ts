@@ -13,27 +13,27 @@ import { grantOf, oauthSchema, type OAuthConfig } from "./oauth-schema.ts";
 import { throughGate, type GateOptions } from "./oauth-transport.ts";
 import { renderEndpoint } from "./oauth-url.ts";
 
-/** A target's authorization server, and the client that the operator has registered there, as far as browsers see them. */
+/** The public part of a target's authorization server, and of the client that the operator has registered there. */
 export interface OAuthSite {
   readonly config: OAuthConfig;
   readonly server: oauth.AuthorizationServer;
   readonly client: oauth.Client;
   /** `extra_params`, rendered. */
   readonly extra: readonly (readonly [name: string, value: string])[];
-  /** Whether the issuer has a name that an `iss` can be compared with. */
+  /** Whether the issuer is known, so that `iss` can be compared with it. */
   readonly knowsIssuer: boolean;
-  /** What the operator has written down: nothing is sent anywhere else. */
+  /** The origins in the operator's document: nothing is sent anywhere else. */
   readonly origins: readonly string[];
   readonly insecure: boolean;
 }
 
-/** With how the client says who it is, and how its requests go out. */
+/** The server with the client's authentication, and the way to send requests. */
 export interface OAuthServer extends OAuthSite {
   readonly clientAuth: oauth.ClientAuth;
   readonly options: GateOptions;
 }
 
-/** The client's secret is sealed, and this process opens nothing. */
+/** The client's secret is sealed, and this process can't open it. */
 export class SealedSecret extends LoginFailure {}
 
 const PLACE = "login (oauth2)";
@@ -43,7 +43,7 @@ export function readOAuthConfig(strategy: Strategy): OAuthConfig {
   return readConfig(oauthSchema, config);
 }
 
-/** As openOAuthSite, with the client's secret. Throws LoginFailure, OutboundError. */
+/** Like openOAuthSite, but with the client's secret. Throws LoginFailure, OutboundError. */
 export async function openOAuthServer(access: OAuthAccess, strategy: Strategy): Promise<OAuthServer> {
   const site = await openOAuthSite(access, strategy);
   return { ...site, ...(await authenticateClient(access, strategy, site)) };
@@ -54,9 +54,9 @@ export async function openOAuthSite(access: OAuthAccess, strategy: Strategy): Pr
   const config = readOAuthConfig(strategy);
   const urls = await renderUrls(access, config);
   const named = [urls.issuer, urls.token].flatMap((url) => (url === undefined ? [] : [new URL(url).origin]));
-  // Secrets go to what the operator has written down and nowhere else, whatever a metadata document says.
+  // Secrets are sent only to origins in the operator's document, regardless of the metadata document.
   const origins = [...new Set([...strategy.hosts, ...named])];
-  // `apply` lets plain http pass for loopback alone; what such a server names may then be http too.
+  // `apply` accepts plain http only for loopback hosts; the endpoints of such a server may then be http, too.
   const insecure = named.some((origin) => origin.startsWith("http:"));
   const options = throughGate(access, origins, insecure);
   const needsAuthorization = grantOf(config) === "authorization_code";
@@ -65,7 +65,7 @@ export async function openOAuthSite(access: OAuthAccess, strategy: Strategy): Pr
     urls.issuer === undefined || isWhole ? undefined : await findMetadata(new URL(urls.issuer), options);
   const server: oauth.AuthorizationServer = {
     ...found,
-    // Where there is no name of an issuer, nothing is compared with this one.
+    // Without a known issuer, this value is never compared with `iss`.
     issuer: found?.issuer ?? urls.issuer ?? must(named[0], "the origin of a checked token_url"),
     ...(urls.token === undefined ? {} : { token_endpoint: urls.token }),
     ...(urls.authorization === undefined ? {} : { authorization_endpoint: urls.authorization }),
@@ -105,21 +105,21 @@ function checkServer(
 ): void {
   const origin = originOf(server.token_endpoint);
   if (origin === null)
-    throw new LoginFailure(`${PLACE}: the issuer names no token endpoint; write \`token_url\``);
+    throw new LoginFailure(`${PLACE}: the issuer's metadata has no token endpoint; specify \`token_url\``);
   if (!origins.includes(origin))
     throw new LoginFailure(
-      `${PLACE}: the issuer's token endpoint is at ${origin}, which the strategy does not name; write \`token_url\` if that is right`,
+      `${PLACE}: the issuer's token endpoint is at ${origin}, which the strategy does not name; if that is correct, specify \`token_url\``,
     );
   if (!needsAuthorization) return;
   const authorization = originOf(server.authorization_endpoint);
   if (authorization === null || (!insecure && !authorization.startsWith("https:")))
     throw new LoginFailure(
-      `${PLACE}: the issuer names no authorization endpoint with https; write \`authorization_url\``,
+      `${PLACE}: the issuer's metadata has no authorization endpoint with https; specify \`authorization_url\``,
     );
   const methods = server.code_challenge_methods_supported;
   // docs/decisions/0020: PKCE with S256, always.
   if (methods !== undefined && !methods.includes("S256"))
-    throw new LoginFailure(`${PLACE}: the issuer does not take PKCE with S256`);
+    throw new LoginFailure(`${PLACE}: the issuer does not support PKCE with S256`);
 }
 
 function originOf(url: unknown): string | null {
@@ -134,11 +134,12 @@ async function renderText(
   template: string,
 ): Promise<string> {
   const value = await renderAt(access.expressions, `${PLACE}: ${key}`, template);
-  if (typeof value !== "string" || value === "") throw new LoginFailure(`${PLACE}: ${key} gives no text`);
+  if (typeof value !== "string" || value === "")
+    throw new LoginFailure(`${PLACE}: ${key} must evaluate to a string that is not empty`);
   return value;
 }
 
-/** A kept secret leaves for its own origins alone. Throws LoginFailure, SealedSecret. */
+/** An account secret is sent only to its own origins. Throws LoginFailure, SealedSecret. */
 export async function authenticateClient(
   access: OAuthAccess,
   strategy: Strategy,
@@ -162,15 +163,15 @@ export async function authenticateClient(
 
 function authWith(secret: string, config: OAuthConfig, server: oauth.AuthorizationServer): oauth.ClientAuth {
   const taken = server.token_endpoint_auth_methods_supported;
-  // RFC 8414: where nothing is said it is `client_secret_basic`.
+  // RFC 8414: the default is `client_secret_basic`.
   const isBasic = taken === undefined || taken.includes("client_secret_basic");
   const method = config.token_auth ?? (isBasic ? "client_secret_basic" : "client_secret_post");
   return method === "client_secret_basic" ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
 }
 
 /**
- * What the document refers to, if it may be sent to this server. `apply` has asked the same; but the version of a strategy may
- * have come into the database another way. Throws LoginFailure.
+ * Finds the secret that the document refers to, if it may be sent to this server. `apply` makes the same check, but a strategy's
+ * version may have entered the database by other means. Throws LoginFailure.
  */
 async function findSecret(
   access: OAuthAccess,
@@ -180,7 +181,7 @@ async function findSecret(
 ): Promise<AccountSecret> {
   const { kind, name } = reference;
   if (kind === "variable" && isServiceVariable(name))
-    throw new LoginFailure(`${PLACE}: ${name} is a variable of the service itself, which is sent nowhere`);
+    throw new LoginFailure(`${PLACE}: ${name} is one of the service's own variables, which are never sent`);
   const origin = originOf(server.token_endpoint) ?? "";
   const set = `latchkey secrets set --account ${account} ${name} --for ${origin}`;
   const found = await access.clientSecret(reference);
@@ -195,18 +196,18 @@ async function findSecret(
       throw new LoginFailure(
         kind === "variable"
           ? `${PLACE}: the environment variable ${name} is not set, or no strategy of the account named it when the service started; ` +
-              `keep it as a secret: ${set}`
-          : `${PLACE}: the account has no secret ${name}; give it: ${set}`,
+              `store it as a secret: ${set}`
+          : `${PLACE}: the account has no secret ${name}; set it: ${set}`,
       );
     case "sealed":
       throw new SealedSecret(
-        `${PLACE}: this process has the api role alone and can't open the secret ${name}, and no process with the worker role ` +
-          "has done it: start one, or give this one the secret by LATCHKEY_CLIENT_SECRETS_FILE",
+        `${PLACE}: this process has only the api role and can't open the secret ${name}, and no process with the worker role ` +
+          "answered: start one, or provide the secret to this process in LATCHKEY_CLIENT_SECRETS_FILE",
       );
     case "broken":
       throw new LoginFailure(
-        `${PLACE}: the secret ${name} does not open: its row was damaged or changed, or this worker lacks its master key; ` +
-          `\`latchkey doctor\` says which; give it anew: ${set}`,
+        `${PLACE}: the secret ${name} can't be opened: its row was damaged or changed, or this worker lacks its master key; ` +
+          `\`latchkey doctor\` shows which; set it again: ${set}`,
       );
   }
 }

@@ -5,18 +5,18 @@ import { LoginFailure } from "#strategies/define-login.ts";
 import type { TokenSet } from "./oauth-access.ts";
 import type { OAuthServer, OAuthSite } from "./oauth-server.ts";
 
-/** The end user or the target said no on the target's own page. */
+/** The end user declined, or the target refused, on the target's own page. */
 export class ConsentRefused extends Error {
   override readonly name = "ConsentRefused";
 }
 
-/** `invalid_grant`: the code or the refresh token is not good, or not any more. */
+/** `invalid_grant`: the code or the refresh token is invalid, or no longer valid. */
 export class GrantRefused extends LoginFailure {}
 
 const PLACE = "login (oauth2)";
 const LIFETIME_MS_MAX = 10 * 365 * 86_400_000;
 
-/** The URL of the target's own login, with everything in it that makes the answer ours alone. */
+/** The URL of the target's own login, with the parameters that bind the answer to this session. */
 export async function writeAuthorizationUrl(
   { config, server, client, extra }: OAuthSite,
   request: { readonly redirectUri: string; readonly state: string; readonly verifier: string },
@@ -36,7 +36,7 @@ export async function writeAuthorizationUrl(
   return url.href;
 }
 
-/** The answer of the target's own login, checked, and its code exchanged. Throws ConsentRefused, LoginFailure, OutboundError. */
+/** Checks the answer of the target's own login and exchanges its code. Throws ConsentRefused, LoginFailure, OutboundError. */
 export async function exchangeCode(
   target: OAuthServer,
   callback: URLSearchParams,
@@ -49,7 +49,7 @@ export async function exchangeCode(
 ): Promise<TokenSet> {
   const { server, client, clientAuth, options } = target;
   const parameters = new URLSearchParams(callback);
-  // RFC 9207 compares names; without one, the redirect URI of this strategy alone tells servers apart.
+  // RFC 9207 compares issuers. Without one, only this strategy's redirect URI distinguishes servers.
   if (!target.knowsIssuer) parameters.delete("iss");
   const checked = await asOidcError("the answer of the target's own login", () =>
     oauth.validateAuthResponse(server, client, parameters, request.state),
@@ -69,7 +69,7 @@ export async function exchangeCode(
   });
 }
 
-/** New tokens for a refresh token. Where the target does not rotate it, it stays. */
+/** Requests new tokens for a refresh token. If the target doesn't rotate it, it is kept. */
 export async function refreshTokens(
   target: OAuthServer,
   refreshToken: string,
@@ -92,7 +92,7 @@ export async function refreshTokens(
   );
 }
 
-/** Tokens for a client or a user name alone: `grant: client_credentials` and `grant: password`. */
+/** Requests tokens without an end user's consent page: `grant: client_credentials` and `grant: password`. */
 export async function requestTokens(
   target: OAuthServer,
   user: { readonly username: string; readonly password: string } | null,
@@ -127,7 +127,7 @@ export async function requestTokens(
   });
 }
 
-/** Takes back tokens that nobody will use, where the target has a place for that. False: it did not happen. */
+/** Revokes unused tokens, if the target has an endpoint for that. Returns false if they were not revoked. */
 export async function revokeTokens(target: OAuthServer, tokens: TokenSet): Promise<boolean> {
   const { server, client, clientAuth, options } = target;
   if (server.revocation_endpoint === undefined) return false;
@@ -148,13 +148,15 @@ async function askForTokens(
   refreshTokenBefore: string | null = null,
 ): Promise<TokenSet> {
   const answer = await asOidcError("the token endpoint", ask);
-  // RFC 9449: a token that is bound to a key is of no use without the key, which no login here has.
+  // RFC 9449: a token that is bound to a key is useless here, because no login has a key.
   if (answer.token_type !== "bearer")
-    throw new LoginFailure(`${PLACE}: the token endpoint gave a token of another type than Bearer`);
+    throw new LoginFailure(`${PLACE}: the token endpoint returned a token of a type other than Bearer`);
   if (!/^[\x21-\x7e]+$/.test(answer.access_token))
-    throw new LoginFailure(`${PLACE}: the token endpoint gave an access token that no header can hold`);
+    throw new LoginFailure(
+      `${PLACE}: the token endpoint returned an access token with characters that are not allowed in a header`,
+    );
   const refreshToken = answer.refresh_token ?? refreshTokenBefore;
-  // Nothing said: assumed to be short where there is something to get another with, endless where there is not.
+  // No lifetime given: assumed to be short if there is a refresh token, unlimited if not.
   const assumedMs = refreshToken === null ? null : limits.oauthAssumedLifetimeMs;
   const lifetimeMs =
     answer.expires_in === undefined ? assumedMs : Math.min(answer.expires_in * 1_000, LIFETIME_MS_MAX);
@@ -165,7 +167,7 @@ async function askForTokens(
   };
 }
 
-/** What went wrong without what was sent or received: the library's errors hold both. */
+/** Describes a failure without the request or the answer, which the library's errors contain. */
 async function asOidcError<T>(who: string, ask: () => T | Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -181,27 +183,27 @@ async function asOidcError<T>(who: string, ask: () => T | Promise<T>): Promise<T
   }
 }
 
-/** An error's name by RFC 6749, when it looks like one. */
+/** An error code of RFC 6749, if it looks like one. */
 const nameOf = (error: string): string => (/^[A-Za-z0-9_.-]{1,60}$/.test(error) ? error : "an error");
 
 function explain(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   switch (code) {
     case oauth.WWW_AUTHENTICATE_CHALLENGE:
-      return "refuses the client: its id, its secret, or how they are sent (`token_auth`)";
+      return "rejects the client: check its id, its secret, and how they are sent (`token_auth`)";
     case oauth.RESPONSE_IS_NOT_JSON:
     case oauth.PARSE_ERROR:
-      return "answered with something that is not JSON";
+      return "returned an answer that is not JSON";
     case oauth.RESPONSE_IS_NOT_CONFORM:
       return cause instanceof Response ? `answered with status ${cause.status}` : "answered unexpectedly";
     case oauth.UNSUPPORTED_OPERATION:
-      return "gave a token of another type than Bearer, or an answer of another flow";
+      return "returned a token of a type other than Bearer, or an answer of another flow";
     case oauth.JWT_CLAIM_COMPARISON:
     case oauth.JWT_TIMESTAMP_CHECK:
-      return "gave an ID token of another issuer, for another client, or of another time";
+      return "returned an ID token that has another issuer, is for another client, or is not valid now";
     case oauth.INVALID_RESPONSE:
-      return "gave an answer in which something is missing, doubled, or not what it must be (such as `iss`, `code`, `access_token`)";
+      return "returned an answer with a missing, duplicate or invalid parameter (such as `iss`, `code`, `access_token`)";
     default:
-      return `gave an answer that can't be used (${typeof code === "string" ? code : "no code"})`;
+      return `returned an invalid answer (${typeof code === "string" ? code : "no code"})`;
   }
 }

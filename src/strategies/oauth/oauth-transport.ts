@@ -12,8 +12,8 @@ export interface GateOptions {
 }
 
 /**
- * The library's requests through the egress gate. No redirect is followed: a token endpoint that redirects would carry the
- * client's secret and the code to another place (docs/decisions/0015).
+ * Sends the library's requests through the egress gate. No redirect is followed: it would send the client's secret and the code
+ * to another place (docs/decisions/0015).
  */
 export function throughGate(
   access: { send(request: OutboundRequest, origins: readonly string[]): Promise<OutboundResponse> },
@@ -35,7 +35,7 @@ export function throughGate(
         },
         origins,
       );
-      // These can't have a body, and make no token response either.
+      // Responses with these statuses can't have a body, and are not token responses either.
       const isBodyless = [204, 205, 304].includes(answer.status) || answer.status < 200;
       return new Response(isBodyless ? null : Buffer.from(answer.body), {
         status: answer.status < 200 ? 500 : answer.status,
@@ -45,7 +45,7 @@ export function throughGate(
   };
 }
 
-/** What the library looks at. Others may hold what no Headers object takes. */
+/** Only the headers that the library reads. Others may have values that a Headers object rejects. */
 function plainHeaders(headers: ReadonlyMap<string, string>): Headers {
   const kept = new Headers();
   for (const name of ["content-type", "www-authenticate"]) {

@@ -6,25 +6,25 @@ import type { BoundExpressions } from "#domain/expression.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import { renderAt } from "#strategies/login-expressions.ts";
 
-/** What is wrong with an endpoint's URL, as its document writes it; null: nothing. */
+/** The problem with an endpoint's URL as written in a document; null: none. */
 export function endpointProblem(url: string): string | null {
   const problem = urlTemplateProblem(url);
   if (problem !== null) return problem;
   const origin = writtenOrigin(url);
-  if (origin === null) return "must be a whole URL that begins with https://";
+  if (origin === null) return "must be an absolute URL that begins with https://";
   const { protocol, hostname } = new URL(origin);
   if (protocol === "http:" && !LOOPBACK.test(hostname))
-    return "must begin with https://: tokens are sent there (plain http is for loopback hosts)";
+    return "must begin with https://, because tokens are sent there (plain http is only allowed for loopback hosts)";
   return url.includes("#") ? "must not have a fragment (`#`)" : null;
 }
 
-/** The origin that a document names in a URL: never part of a template. Null: the URL is relative, or a template as a whole. */
+/** The literal origin of a URL in a document. Null: the URL is relative, or is entirely a template. */
 export function writtenOrigin(url: string): string | null {
   const [host] = /^https?:\/\/[^/?#{}]+/i.exec(url) ?? [];
   return host !== undefined && URL.canParse(host) ? new URL(host).origin : null;
 }
 
-/** An endpoint's URL with its values in it, each percent-encoded where it stands. Throws LoginFailure. */
+/** Renders an endpoint's URL. Each value is percent-encoded. Throws LoginFailure. */
 export async function renderEndpoint(
   expressions: BoundExpressions,
   url: string,
@@ -40,9 +40,9 @@ export async function renderEndpoint(
     .map((part, index) => (part.kind === "literal" ? part.text : encode(values[String(index)], place)))
     .join("");
   const [path = ""] = whole.split(/[?#]/, 1);
-  // A value `..` would lead to another path of the same host.
+  // A value `..` would lead to another path on the same host.
   if (parts.length > 1 && path.split("/").some((segment) => segment === "." || segment === ".."))
-    throw new LoginFailure(`${place}: a value gives the path segment \`.\` or \`..\``);
+    throw new LoginFailure(`${place}: a value is the path segment \`.\` or \`..\``);
   return whole;
 }
 

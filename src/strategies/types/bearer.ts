@@ -19,7 +19,7 @@ export const login = withCheck({
     matchesSchema(schema, config) ? checkFieldKey(config.token, ["token"], fieldKeys) : [],
   login(context, config) {
     const key = readConfig(schema, config).token;
-    // A pasted token often brings a line break along.
+    // A pasted token often ends in a line break.
     const token = context.field(key)?.trim() ?? "";
     if (token === "") throw new LoginFailure(`login (bearer): the field ${key} is empty`);
     if (!/^[\x21-\x7e]+$/.test(token))

@@ -4,7 +4,7 @@ import { withCheck } from "#strategies/http/with-check.ts";
 /** docs/logins/digest.md. RFC 7616; the requests are answered by `engine/login/digest-session.ts`. */
 export const login = withCheck({
   type: "digest",
-  description: "HTTP Digest: each request carries a proof of the password, and never the password itself.",
+  description: "HTTP Digest: each request proves knowledge of the password without sending it.",
   schema: userAndPassword,
   check: checkUserAndPassword,
   login(context, config) {

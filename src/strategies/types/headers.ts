@@ -25,7 +25,7 @@ const schema = Type.Object(
 /** docs/logins/headers.md. */
 export const login = withCheck({
   type: "headers",
-  description: "Headers that go along with every request to the strategy's hosts.",
+  description: "Headers that are sent with every request to the strategy's hosts.",
   schema,
   check(config, strategy) {
     const { headers, from } = config;
@@ -44,7 +44,7 @@ export const login = withCheck({
     const read = readConfig(schema, config);
     const rendered = await renderAt(context.expressions, `${place}: headers`, read.headers ?? {});
     const given = read.from === undefined ? "" : (context.field(read.from) ?? "");
-    // The strategy's own win: what an end user adds doesn't replace what the author says.
+    // The strategy's own headers take precedence: an end user's must not replace the author's.
     const headers = {
       ...sessionHeaders(Object.fromEntries(readHeaders(given)), place),
       ...sessionHeaders(rendered, place),

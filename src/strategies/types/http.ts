@@ -11,7 +11,8 @@ import { readConfig } from "#domain/read-config.ts";
 /** docs/logins/http.md. */
 export const login = defineLogin({
   type: "http",
-  description: "A sequence of requests with a cookie jar; the session is the jar and `session.headers`.",
+  description:
+    "A sequence of requests with a cookie jar. The session consists of the cookies and `session.headers`.",
   schema: httpSchema,
   check: (config) => (matchesSchema(httpSchema, config) ? checkHttpConfig(config) : []),
   warn: (config, isCached) => warnOfHttpLogin(readConfig(httpSchema, config), isCached),
@@ -36,12 +37,12 @@ async function runLogin(context: LoginContext, config: JsonObject): Promise<Logi
   const place = "login: session.headers";
   const rendered = await renderAt(context.expressions, place, read.session?.headers ?? {}, { variables });
   const headers = sessionHeaders(rendered, place);
-  // The check is the one for cached sessions, which know nothing of the steps: it sees no variables here either.
+  // The same check is used for cached sessions, which have no variables of the steps, so it gets none here either.
   await runCheck(context, read.check, headers);
   return { headers, cookies: context.cookies(), extracted };
 }
 
-/** Tests a cached session by the `check` of its login. Throws LoginFailure when it is not logged in any more. */
+/** Tests a cached session with the login's `check`. Throws LoginFailure if it is no longer logged in. */
 export async function checkSession(context: LoginContext, config: JsonObject): Promise<void> {
   await runCheck(context, readConfig(keptHttpSchema, config).check, {});
 }

@@ -31,7 +31,7 @@ const schema = Type.Object(
 /** docs/logins/mtls.md. */
 export const login = withCheck({
   type: "mtls",
-  description: "A client certificate, presented to the strategy's hosts when a connection is made.",
+  description: "A client certificate that is presented when connecting to the strategy's hosts.",
   schema,
   check(config, strategy) {
     if (!matchesSchema(schema, config)) return [];
@@ -46,7 +46,7 @@ export const login = withCheck({
   },
   checkSubmitted(config, values) {
     const read = readConfig(schema, config);
-    // Optional fields that were left empty: the login says so if it needs them.
+    // Optional fields that were left empty: the login fails if it needs them.
     if (!values.has(read.certificate) || !values.has(read.key)) return new Map();
     const answer = readFields(read, (key) => values.get(key));
     return new Map(answer.ok ? [] : [[read[answer.part] ?? read.key, answer.issue]]);
@@ -78,6 +78,6 @@ function readFields(
 function checkHosts(hosts: readonly string[]): readonly ConfigFinding[] {
   const plain = hosts.find((host) => host.startsWith("http:"));
   if (plain === undefined) return [];
-  const message = `the host ${quote(plain)} is not https; a client certificate is presented only over TLS`;
+  const message = `the host ${quote(plain)} is not https; client certificates require TLS`;
   return [{ path: [], message }];
 }

@@ -4,7 +4,7 @@ import { defineLogin } from "#strategies/define-login.ts";
 /** docs/logins/none.md. */
 export const login = defineLogin({
   type: "none",
-  description: "Logs in nowhere: the fields are only stored.",
+  description: "No login: the fields are only stored.",
   schema: Type.Object({}, { additionalProperties: false }),
   login: () => Promise.resolve({ headers: {}, cookies: null }),
 });

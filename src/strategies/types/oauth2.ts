@@ -15,11 +15,11 @@ const RECONNECT = "reconnect needed";
 /** docs/logins/oauth2.md. */
 export const login = defineLogin({
   type: "oauth2",
-  description: "OAuth 2: the target's own login, or tokens for a client or a user name.",
+  description: "OAuth 2: the target's own login page, or tokens for a client or a user name.",
   schema: oauthSchema,
   keepsItsOwnSession: true,
   check: (config, strategy) => (matchesSchema(oauthSchema, config) ? checkOAuthConfig(config, strategy) : []),
-  // An `authorization_url` is the browser's: nothing of a credential goes there.
+  // An `authorization_url` is opened by the browser and receives no part of a credential.
   sendsTo: ({ issuer, token_url: token }) =>
     [issuer, token].flatMap((url) => (typeof url === "string" ? (writtenOrigin(url) ?? []) : [])),
   async login(context) {
@@ -28,15 +28,15 @@ export const login = defineLogin({
   },
 });
 
-/** Logins of one credential are one at a time, so that the next one finds what this one has kept. */
+/** Logins with one credential run one at a time, so that the next one finds the tokens that this one stored. */
 async function currentTokens(context: LoginContext): Promise<TokenSet> {
   const oauth = must(context.oauth, "what an OAuth login works with");
   const [kept, nowMs] = [await oauth.tokens(), await oauth.nowMs()];
-  // Another run may have renewed meanwhile what the target refused to this one.
+  // Another run may already have renewed the token that the target rejected here.
   const isRefused = context.refused?.headers["authorization"] === bearer(kept?.accessToken ?? "");
   if (kept && !isRefused && isGood(kept, nowMs)) return kept;
   const fresh = await freshTokens(context, kept, nowMs);
-  // docs/decisions/0020: kept before it is used. The target may have made the old refresh token worthless.
+  // docs/decisions/0020: stored before it is used, because the target may have invalidated the old refresh token.
   await oauth.keep(fresh);
   return fresh;
 }
@@ -60,19 +60,19 @@ async function freshTokens(context: LoginContext, kept: TokenSet | null, nowMs: 
       if (!(error instanceof GrantRefused)) throw error;
       if (grant === "authorization_code")
         throw new LoginFailure(
-          `${PLACE}: ${RECONNECT}: the target refuses the refresh token (invalid_grant)`,
+          `${PLACE}: ${RECONNECT}: the target rejects the refresh token (invalid_grant)`,
         );
     }
   }
   if (grant === "authorization_code")
     throw new LoginFailure(
-      `${PLACE}: ${RECONNECT}: ${kept === null ? "there are no tokens" : "the access token has expired, and the target gave no refresh token"}`,
+      `${PLACE}: ${RECONNECT}: ${kept === null ? "there are no tokens" : "the access token has expired, and the target issued no refresh token"}`,
     );
   if (grant === "client_credentials") return await requestTokens(target, null, nowMs);
   try {
     return await requestTokens(target, readUser(context), nowMs);
   } catch (error) {
-    // The end user's own password was refused: another try counts against their account there.
+    // The end user's password was rejected: another attempt would count against their account there.
     if (error instanceof GrantRefused) throw new LoginFailure(error.message, { rejected: true });
     throw error;
   }

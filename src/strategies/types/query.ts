@@ -20,12 +20,12 @@ const schema = Type.Object(
 /** docs/logins/query.md. */
 export const login = withCheck({
   type: "query",
-  description: "Query parameters that go along with every request to the strategy's hosts.",
+  description: "Query parameters that are sent with every request to the strategy's hosts.",
   schema,
   check({ params }) {
     const isNameless = typeof params === "object" && params !== null && Object.hasOwn(params, "");
     return isNameless
-      ? [{ path: ["params", ""], at: "key", message: "a parameter needs a name; write `api_key`, say" }]
+      ? [{ path: ["params", ""], at: "key", message: "a parameter needs a name, for example `api_key`" }]
       : [];
   },
   async login(context, config) {

@@ -9,21 +9,21 @@ import { limits } from "#domain/limits.ts";
 import { retryAfterMs, retryDelayMs } from "#lib/retry-delay.ts";
 import type { LoginContext } from "#strategies/define-login.ts";
 
-export interface Patience {
+export interface RetryOptions {
   /**
-   * Whether the request may be sent again after the target may have got it: not when it, or one before it, held something of the
-   * credential, which the target may have counted.
+   * Whether the request may be sent again although the target may have received it. Not if it or an earlier one contained a part
+   * of the credential, because the target may have counted the attempt.
    */
   readonly isRepeatable: boolean;
   /** Statuses that the document expects. */
   readonly expected: readonly number[];
 }
 
-/** As reads of a run are tried again. One that never left (no connection came about) is always sent again. */
-export async function sendPatiently(
+/** Retries like reads of a run. A request that was never sent (no connection was established) is always retried. */
+export async function sendWithRetries(
   context: LoginContext,
   request: OutboundRequest,
-  patience: Patience,
+  patience: RetryOptions,
 ): Promise<OutboundResponse> {
   for (let attempt = 1; ; attempt += 1) {
     const isLast = attempt === limits.loginAttemptsMax;
@@ -37,8 +37,8 @@ export async function sendPatiently(
   }
 }
 
-const mayPass = ({ failure }: OutboundError, { isRepeatable }: Patience): boolean =>
+const mayPass = ({ failure }: OutboundError, { isRepeatable }: RetryOptions): boolean =>
   failure === "unreachable" || (isRepeatable && PASSING_FAILURES.has(failure));
 
-const isPassing = ({ status }: OutboundResponse, { isRepeatable, expected }: Patience): boolean =>
+const isPassing = ({ status }: OutboundResponse, { isRepeatable, expected }: RetryOptions): boolean =>
   isRepeatable && PASSING_STATUSES.has(status) && !expected.includes(status);
