@@ -1,7 +1,7 @@
 import { assert } from "#lib/assert.ts";
 
 /**
- * What a sealed value is for, as a closed list: a value sealed for one purpose never opens as another. `webhook_secret` is
+ * The purposes of sealed values, a closed list: a value sealed for one purpose can't be opened for another. `webhook_secret` is
  * reserved: nothing is sealed for it yet.
  */
 export const SEAL_PURPOSES = [
@@ -14,7 +14,7 @@ export const SEAL_PURPOSES = [
 ] as const;
 export type SealPurpose = (typeof SEAL_PURPOSES)[number];
 
-/** Where a sealed value belongs. A value that was moved to another row, account or strategy does not open. */
+/** Where a sealed value belongs. A value that was moved to another row, account or strategy can't be opened. */
 export interface SealBinding {
   readonly purpose: SealPurpose;
   readonly accountId: string;
@@ -22,29 +22,30 @@ export interface SealBinding {
   readonly rowId: string;
   readonly strategyId: string;
   /**
-   * Which of the values that the row has over time: a value that was replaced does not open any more when its bytes are put
-   * back. None for what is written once. docs/decisions/0013.
+   * The version, for a row whose value is replaced over time: an earlier value can't be opened even if its bytes are restored.
+   * Absent for a value that is written once. docs/decisions/0013.
    */
   readonly version?: string | undefined;
 }
 
-/** An account's secret belongs to its account and its name; a value that was replaced does not open any more. */
+/** An account secret is bound to its account and name. A value that was replaced can't be opened any more. */
 export const accountSecretBinding = (accountId: string, name: string, valueId: string): SealBinding => ({
   purpose: "account_secret",
   accountId,
-  // As `SEALED_PLACES` writes it: no two accounts' secrets have the same.
+  // As in `SEALED_PLACES`, so that it is unique among the secrets of all accounts.
   rowId: `${accountId}/${name}`,
   strategyId: "",
   version: valueId,
 });
 
-/** Five parts, and six where the row has several values over time. */
+/** Five parts; six for a row whose value is replaced over time. */
 const ONE_VALUE = "v1";
 const MANY_VALUES = "v2";
 
 /**
- * The additional authenticated data: format, purpose, account, row, strategy and the value's version if it has one, each as its
- * length in four bytes (big-endian) and its UTF-8 bytes, so that no two bindings have the same bytes. docs/decisions/0013.
+ * The additional authenticated data: format, purpose, account, row, strategy and, if there is one, the value's version. Each part
+ * is encoded as its length in four bytes (big-endian) and its UTF-8 bytes, so no two bindings have the same encoding.
+ * docs/decisions/0013.
  */
 export function encodeBinding(binding: SealBinding): Buffer {
   const { purpose, accountId, rowId, strategyId, version } = binding;
@@ -52,7 +53,7 @@ export function encodeBinding(binding: SealBinding): Buffer {
   const parts = version === undefined ? [ONE_VALUE, ...place] : [MANY_VALUES, ...place, version];
   return Buffer.concat(
     parts.flatMap((part) => {
-      // A lone surrogate becomes U+FFFD in UTF-8: two names would share their bytes.
+      // A lone surrogate becomes U+FFFD in UTF-8, so two names could have the same bytes.
       assert(part.isWellFormed(), "a binding is well-formed text");
       const bytes = Buffer.from(part, "utf8");
       const length = Buffer.alloc(4);

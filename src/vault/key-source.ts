@@ -5,25 +5,25 @@ import { Secret } from "#lib/secret.ts";
 import { MasterKeyError, readMasterKey, type MasterKey } from "./master-key.ts";
 
 /**
- * Where the vault's private keys come from: a file, a variable, a file wrapped by AWS KMS. For another place (a secret
- * manager, a hardware module's store) write one more function that gives this, and choose it in `src/service/composition.ts` and
- * `src/service/assemble.ts`; docs/keys.md says what it must keep to.
+ * Where the vault's private keys come from: a file, a variable, a file wrapped by AWS KMS. To support another place (a secret
+ * manager, a hardware module's store), write another function that returns a `KeySource`, and select it in
+ * `src/service/open-key-source.ts`. docs/keys.md lists its obligations.
  */
 export interface KeySource {
-  /** For people: "the file /…/master.key". */
+  /** A name for messages: "the file /…/master.key". */
   readonly name: string;
-  /** Whether a running process finds here what was added meanwhile; if not, it must be started again. */
+  /** Whether a running process can read keys that were added since it started. If not, it must be restarted. */
   readonly canReread: boolean;
   /** The keyset's text, as `generateMasterKey` makes it. Throws MasterKeyError, never with any of the text. */
   read(): Promise<Secret>;
   /**
-   * Keeps a keyset, whole or not at all, and durably. `create` never overwrites (an error with code EEXIST); `replace` puts it
-   * in place of the present one. null: people must do it themselves (a variable).
+   * Stores a keyset atomically and durably. `create` never overwrites (it throws an error with code EEXIST); `replace` replaces
+   * the current one. null: it must be stored by hand (a variable).
    */
   readonly keep: ((keyset: Secret, how: "create" | "replace") => Promise<void>) | null;
 }
 
-/** Keys that were read, and where they are read again. */
+/** Keys with the source from which they can be read again. */
 export interface ReadKeys {
   readonly masterKey: MasterKey;
   readonly source: KeySource;
@@ -53,20 +53,20 @@ export async function readKeyFile(file: string): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new MasterKeyError(
-      `The master key's file ${file} can't be read (${code ?? "unknown error"}). Put it there, readable for this user.`,
+      `The master key's file ${file} can't be read (${code ?? "unknown error"}). Store it there, readable by this user.`,
     );
   }
 }
 
-/** Readable for its owner alone; on disk before this returns. */
+/** Makes the file readable by its owner only, and syncs it to disk before returning. */
 export async function keepFile(file: string, text: string, how: "create" | "replace"): Promise<void> {
   if (how === "create") return await writeDurably(file, text);
   const owner = await stat(file);
   const draft = `${file}.new`;
-  // What an add that was killed has left behind.
+  // Left behind by a command that was killed.
   await rm(draft, { force: true });
   await writeDurably(draft, text);
-  // Root rotates the keys of a service that runs as somebody else.
+  // Root may rotate the keys of a service that runs as another user.
   if (process.getuid?.() === 0) await chown(draft, owner.uid, owner.gid);
   await access(draft, constants.R_OK);
   await rename(draft, file);
@@ -74,7 +74,7 @@ export async function keepFile(file: string, text: string, how: "create" | "repl
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {
-  // `wx`: never overwrites, also when two run at once.
+  // `wx` never overwrites, not even when two processes run at once.
   const handle = await open(file, "wx", 0o600);
   try {
     await handle.writeFile(text);

@@ -4,23 +4,23 @@ import { Secret } from "#lib/secret.ts";
 import { keepFile, readKeyFile, type KeySource } from "./key-source.ts";
 import { MasterKeyError } from "./master-key.ts";
 
-/** The file: the keyset as KMS has encrypted it, and what KMS wants to know to open it. */
+/** The file's content: the keyset as KMS encrypted it, and the parameters that KMS needs to decrypt it. */
 interface WrappedKeyset {
   readonly wrapped_by: "aws-kms";
   readonly context: Readonly<Record<string, string>>;
   readonly ciphertext: string;
 }
 
-/** What KMS encrypts in one call. */
+/** The most that KMS encrypts in one call. */
 const PLAINTEXT_BYTES_MAX = 4_096;
 const CONNECT_MS = 3_000;
 const ANSWER_MS = 10_000;
 
 /**
- * A keyset in a file, encrypted by AWS KMS: made on this machine, readable only for who may call kms:Decrypt. Opened once at
- * start, and again when a key is met that it did not hold then. The encryption context carries an id that was made with the
- * file, so that a key policy can allow this installation alone. Region, credentials and endpoint are the AWS SDK's own
- * settings.
+ * A keyset in a file, encrypted by AWS KMS. It is generated on this machine and can be read only by identities that may call
+ * kms:Decrypt. It is opened once at start, and again when a value names a key that it did not contain then. The encryption
+ * context holds an id that was generated with the file, so that a key policy can be limited to this installation. Region,
+ * credentials and endpoint are the AWS SDK's own settings.
  */
 export function openKmsSource(file: string, keyId: string): KeySource {
   return {
@@ -49,7 +49,7 @@ async function wrap(
     if (plain.length > PLAINTEXT_BYTES_MAX) {
       throw new MasterKeyError(
         `The keyset is too large for AWS KMS (${plain.length} of at most ${PLAINTEXT_BYTES_MAX} bytes). ` +
-          "Retire keys that nothing needs any more, and take them out of the keyset.",
+          "Retire keys that are no longer needed, and remove them from the keyset.",
       );
     }
     const { CiphertextBlob } = await callKms(keyId, async (client, { EncryptCommand }) =>
@@ -69,9 +69,9 @@ async function wrap(
 async function unwrap(file: string, keyId: string, text: string): Promise<Secret> {
   const wrapped = parse(text);
   if (!wrapped) {
-    // Never taken as it is: LATCHKEY_MASTER_KEY_KMS promises that the file alone opens nothing.
+    // A plain keyset is never accepted: LATCHKEY_MASTER_KEY_KMS promises that the file alone opens nothing.
     throw new MasterKeyError(
-      `${file} holds no keyset that is wrapped by AWS KMS, and LATCHKEY_MASTER_KEY_KMS says that it does. Run ` +
+      `LATCHKEY_MASTER_KEY_KMS is set, but ${file} does not contain a keyset that is wrapped by AWS KMS. Run ` +
         "`latchkey master-key wrap` to wrap a plain one, or restore the file from your backup.",
     );
   }
@@ -107,25 +107,27 @@ async function callKms<T>(
     return await call(client, kms);
   } catch (error) {
     throw new MasterKeyError(
-      `AWS KMS did not open or wrap the master key with ${keyId}: ${describe(error as Error)}`,
+      `AWS KMS could not encrypt or decrypt the master key with ${keyId}: ${describe(error as Error)}`,
     );
   } finally {
     client.destroy();
   }
 }
 
-/** By the SDK's error names; a message of the service itself may quote a request and is not shown. */
+/** Uses the SDK's error names. The service's own messages may quote a request and are not shown. */
 function describe({ name, message }: Error): string {
   if (/region is missing/i.test(message)) return "no region is set. Set AWS_REGION.";
-  return REMEDIES.get(name) ?? `${name}. Can this machine reach KMS, and is its clock right?`;
+  return (
+    REMEDIES.get(name) ?? `${name}. Check that this machine can reach KMS and that its clock is correct.`
+  );
 }
 
 const REMEDIES = new Map([
   [
     "InvalidCiphertextException",
-    "the file is damaged, of another installation, or wrapped by another key. Restore it from your backup.",
+    "the file is damaged, belongs to another installation, or was wrapped by another key. Restore it from your backup.",
   ],
-  ["IncorrectKeyException", "the file was wrapped by another KMS key. Is LATCHKEY_MASTER_KEY_KMS right?"],
+  ["IncorrectKeyException", "the file was wrapped by another KMS key. Check LATCHKEY_MASTER_KEY_KMS."],
   ["NotFoundException", "there is no such KMS key in this account and region."],
   ["AccessDeniedException", "this machine's AWS identity may not use the key: it needs kms:Decrypt on it."],
   ["DisabledException", "the KMS key is disabled. Enable it again."],

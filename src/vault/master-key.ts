@@ -9,9 +9,9 @@ import { assert, must } from "#lib/assert.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
 import { CURVE, KEY_ALGORITHM } from "./sealed-format.ts";
 
-/** The vault's private keys, as a key source holds them: one seals and opens, others (from before a rotation) only open. */
+/** The vault's private keys, as stored in a key source: the primary one seals and opens, others (from before a rotation) only open. */
 export interface MasterKey {
-  /** Of the primary key. */
+  /** The `kid` of the primary key. */
   readonly kid: string;
   /** The primary key's public half, JSON. */
   readonly publicJwk: string;
@@ -20,29 +20,29 @@ export interface MasterKey {
   readonly privateKeys: ReadonlyMap<string, KeyObject>;
 }
 
-/** A key text that can't be used. Its message says what to do and never holds any of the text. */
+/** An unusable key text. The message says what to do and never quotes the text. */
 export class MasterKeyError extends ExplainedError {}
 
-/** 96 bits of the JWK thumbprint: what a `kid` is made of. */
+/** A `kid` is 96 bits of the JWK thumbprint. */
 const KID_CHARACTERS = 16;
 
 /**
- * A new master key: `fileText` is what its file holds, `{"keys": [private JWK, …], "primary": kid}`, so that a rotation adds a
- * key and changes no format.
+ * Generates a master key. `fileText` is the content of its file, `{"keys": [private JWK, …], "primary": kid}`, so that a rotation
+ * adds a key without changing the format.
  */
 export function generateMasterKey(): { fileText: string; publicJwk: string; kid: string } {
   const { kid, jwk } = generateKey();
   return { fileText: writeKeySet([jwk], kid), publicJwk: writePublicJwk(kid, jwk.x), kid };
 }
 
-/** The keyset with one more, new key. Throws MasterKeyError when `fileText` is none. */
+/** Adds a new key to a keyset. Throws MasterKeyError when `fileText` is not a keyset. */
 export function addMasterKey(fileText: string): { fileText: string; kid: string } {
   const { kid: primary } = readMasterKey(fileText);
   const { kid, jwk } = generateKey();
   return { fileText: writeKeySet([...parseKeySet(fileText.trim()).keys, jwk], primary), kid };
 }
 
-/** The keyset with another primary key: the one that a new, empty database begins with. */
+/** Makes another key the primary one, with which a new, empty database starts. */
 export function setPrimaryKey(fileText: string, kid: string): string {
   return writeKeySet(parseKeySet(fileText.trim()).keys, kid);
 }
@@ -71,15 +71,15 @@ export function readMasterKey(fileText: string): MasterKey {
   const text = fileText.trim();
   if (text === "") throw new MasterKeyError("The master key is empty. Restore its file from your backup.");
   if (text.startsWith("lks_"))
-    throw new MasterKeyError("This is a signing key, not a master key. Were the two exchanged?");
+    throw new MasterKeyError("This is a signing key, not a master key. Check that the two were not swapped.");
   const file = parseKeySet(text);
   const privateKeys = new Map(file.keys.map((jwk, index) => readPrivateKey(jwk, index + 1)));
   if (privateKeys.size !== file.keys.length)
-    throw new MasterKeyError("The master key holds one key twice. Remove one of them.");
+    throw new MasterKeyError("The master key contains the same key twice. Remove one of them.");
   const primary = privateKeys.get(file.primary);
   if (primary === undefined) {
     throw new MasterKeyError(
-      "The master key's `primary` names none of its keys. Set it to the `kid` of one of them.",
+      "The master key's `primary` does not name any of its keys. Set it to the `kid` of one of them.",
     );
   }
   const publicJwks = new Map(
@@ -100,7 +100,9 @@ export function readPublicKey(publicJwk: string): { kid: string; key: KeyObject 
     throw new MasterKeyError(`The vault's public key is not a JSON Web Key on ${CURVE}.`);
   }
   if ("d" in jwk)
-    throw new MasterKeyError("The vault's public key holds a private key, which must never be stored there.");
+    throw new MasterKeyError(
+      "The vault's public key contains a private key, which must never be stored there.",
+    );
   const { x } = jwk;
   if (jwk["kid"] !== keyId(x)) throw new MasterKeyError("The vault's public key does not match its `kid`.");
   try {
@@ -114,14 +116,14 @@ function parseKeySet(text: string): { keys: readonly unknown[]; primary: string 
   const value = parseJson(text);
   if (value === undefined && text.startsWith("{")) {
     throw new MasterKeyError(
-      "The master key is cut off or damaged: it is not complete JSON. Restore its file from your backup.",
+      "The master key is truncated or damaged: it is not complete JSON. Restore its file from your backup.",
     );
   }
   const keys = isObject(value) ? value["keys"] : undefined;
   const primary = isObject(value) ? value["primary"] : undefined;
   if (!Array.isArray(keys) || keys.length === 0 || typeof primary !== "string") {
     throw new MasterKeyError(
-      'This is not a master key. Its file holds JSON: {"keys": [private JWK, …], "primary": "<kid>"}.',
+      'This is not a master key. Its file must contain JSON: {"keys": [private JWK, …], "primary": "<kid>"}.',
     );
   }
   return { keys, primary };
@@ -134,16 +136,16 @@ function readPrivateKey(jwk: unknown, place: number): [kid: string, key: KeyObje
   }
   const { x, d, kid } = jwk;
   if (typeof d !== "string") throw refuse("is only a public key. The private one (with `d`) is needed.");
-  const damaged = "is cut off or damaged. Restore the file from your backup.";
+  const damaged = "is truncated or damaged. Restore the file from your backup.";
   if (typeof x !== "string" || kid !== keyId(x)) throw refuse(damaged);
   let key: KeyObject;
   try {
     key = createPrivateKey({ key: { kty: "OKP", crv: CURVE, x, d }, format: "jwk" });
   } catch {
-    // The cause would say which bytes were wrong.
+    // The cause would reveal which bytes were wrong.
     throw refuse(damaged);
   }
-  // A private half that belongs to another public half would seal what it can't open.
+  // With mismatched halves, the vault would seal values that it can't open.
   if (publicPart(key) !== x) throw refuse(damaged);
   return [kid, key];
 }

@@ -5,8 +5,8 @@ import { VaultError } from "./vault.ts";
 const ALGORITHM = "dir";
 
 /**
- * For what lives minutes and is opened by the process that has no master key: a JWE (RFC 7516, compact, `dir`) under a key
- * that is derived each time from what only the caller brings along. It is kept nowhere, and opens nothing else.
+ * For data that lives for minutes and is opened by a process without a master key: a JWE (RFC 7516, compact, `dir`). Its key is
+ * derived each time from a value that only the caller has; it is stored nowhere and opens nothing else.
  */
 export async function encryptWithKey(key: Uint8Array, plaintext: Uint8Array): Promise<Uint8Array> {
   const jwe = await new CompactEncrypt(plaintext)

@@ -1,7 +1,7 @@
 import type { FlattenedJWE } from "jose";
 
 /**
- * The one form of a sealed value: a JWE (RFC 7516) in flattened JSON serialisation, UTF-8, compact, members in the order of
+ * The only format of a sealed value: a JWE (RFC 7516) in flattened JSON serialisation, UTF-8, compact, members in the order of
  * MEMBERS. docs/decisions/0013.
  */
 export const KEY_ALGORITHM = "ECDH-ES+A256KW";
@@ -21,9 +21,9 @@ export function writeSealed(jwe: FlattenedJWE): Uint8Array {
 }
 
 /**
- * Reads a sealed value, and nothing but the one form: what the header says is never enough (docs/decisions/0013). Undefined for
- * another algorithm or curve, a compressed or unauthenticated header, several recipients, a short tag, a missing or foreign
- * AAD, and for any other spelling of the same bytes.
+ * Reads a sealed value in exactly this format; the header alone is never trusted (docs/decisions/0013). Undefined for another
+ * algorithm or curve, a compressed or unauthenticated header, several recipients, a short tag, a missing or different AAD, and
+ * any other encoding of the same bytes.
  */
 export function readSealed(sealed: Uint8Array, aad: Buffer): { kid: string; jwe: FlattenedJWE } | undefined {
   const text = Buffer.from(sealed).toString("utf8");
@@ -41,7 +41,7 @@ export function readSealed(sealed: Uint8Array, aad: Buffer): { kid: string; jwe:
   return kid === undefined ? undefined : { kid, jwe: value };
 }
 
-/** The `kid` of a protected header that names exactly our algorithms, by exactly our members. */
+/** The `kid` of a protected header that has exactly our members and algorithms. */
 function readHeader(text: string): string | undefined {
   const header = parseObject(decode(text)?.toString("utf8") ?? "");
   if (header === undefined || Object.keys(header).toSorted().join() !== "alg,enc,epk,kid") return undefined;
@@ -70,7 +70,7 @@ function hasExactly<M extends string>(value: object, members: readonly M[]): val
   );
 }
 
-/** Base64url in its one canonical spelling. */
+/** Decodes base64url. Undefined if it is not canonical. */
 function decode(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64url");
   return bytes.toString("base64url") === text ? bytes : undefined;

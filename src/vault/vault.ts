@@ -4,7 +4,7 @@ import { encodeBinding, type SealBinding } from "./binding.ts";
 import { readPublicKey } from "./master-key.ts";
 import { CONTENT_ALGORITHM, KEY_ALGORITHM, readSealed, writeSealed } from "./sealed-format.ts";
 
-/** What a row keeps of a sealed value: both, always together, so that it is known which key each value needs. */
+/** A sealed value as a row stores it, always together with the key's id, so that it is known which key each value needs. */
 export interface Sealed {
   readonly sealed: Uint8Array;
   /** The key that it was sealed with. */
@@ -12,36 +12,36 @@ export interface Sealed {
 }
 
 /**
- * The barrier: bytes in, bytes out. The public key seals; only the private key opens. A seal proves that
- * its content belongs to its row, not who made it: anybody with the public key can seal.
+ * The barrier: bytes in, bytes out. The public key seals; only the private key opens. A seal proves that its content belongs to
+ * its row, but not who created it: anyone with the public key can seal.
  */
 export interface Vault {
-  /** Whether this process holds the private half of the key that seals now. */
+  /** Whether this process has the private half of the current sealing key. */
   readonly canOpen: boolean;
-  /** Whether this process can open what was sealed with that key. */
+  /** Whether this process can open values sealed with that key. */
   holds(kid: string): boolean;
-  /** Neither keeps nor changes `plaintext`: who made it may zero it afterwards. */
+  /** Neither retains nor changes `plaintext`: the caller may zero it afterwards. */
   seal(plaintext: Uint8Array, binding: SealBinding): Promise<Sealed>;
   /** The caller owns the bytes and may zero them. Throws VaultError. */
   open(sealed: Uint8Array, binding: SealBinding): Promise<Uint8Array>;
 }
 
-/** A vault whose keys change while it is in use: what follows a rotation. */
+/** A vault whose keys can change while it is in use, for rotations. */
 export interface Keyring extends Vault {
   /** The key that seals now. */
   readonly kid: string;
   /** Seals with this key from now on. Throws MasterKeyError. */
   sealWith(publicJwk: string): void;
   /**
-   * Whether this process can open what was sealed with that key, after another look where the private keys come from.
-   * Throws what reading them throws.
+   * Whether this process can open values sealed with that key, after reading the private keys again. Throws the errors of reading
+   * them.
    */
   learn(kid: string): Promise<boolean>;
 }
 
 export type VaultErrorCode = "cannot_open" | "no_private_key";
 
-/** One error for whatever is wrong with a sealed value, with no cause: nobody learns how close a forgery came. */
+/** The same error for every problem with a sealed value, and without a cause, so that nobody learns how close a forgery came. */
 export class VaultError extends Error {
   override readonly name = "VaultError";
   readonly code: VaultErrorCode;
@@ -50,7 +50,7 @@ export class VaultError extends Error {
     super(
       code === "cannot_open"
         ? "The vault cannot open this."
-        : "This process can seal but not open: it has no master key. Give it one, or leave opening to the worker role.",
+        : "This process can seal but not open: it has no master key. Provide one, or leave opening to the worker role.",
     );
     this.code = code;
   }
@@ -58,12 +58,12 @@ export class VaultError extends Error {
 
 type PrivateKeys = ReadonlyMap<string, KeyObject>;
 
-/** Between two looks for a key that is missing: a row that names a foreign key must not make every run read a file. */
+/** The least time between two searches for a missing key: a row that names an unknown key must not make every run read a file. */
 const REREAD_MS = 1_000;
 
 /**
- * A vault over the primary public key (JWK text) and, where it may open, private keys by `kid`. `reread` gives the private
- * keys as they are now, for a source that can be read again. Throws MasterKeyError.
+ * Opens a vault with the primary public key (JWK text) and, where it may open values, private keys by `kid`. `reread` returns the
+ * current private keys, for a source that can be read again. Throws MasterKeyError.
  */
 export function openVault(keys: {
   readonly publicKey: string;
@@ -78,7 +78,7 @@ export function openVault(keys: {
     if (privateKeys.has(kid)) return true;
     if (!reread || performance.now() - rereadAt < REREAD_MS) return false;
     rereadAt = performance.now();
-    // Keys are only added: what was sealed a moment ago still opens after a key has left its file.
+    // Keys are only added: a value sealed a moment ago can still be opened after its key was removed from the file.
     privateKeys = new Map([...privateKeys, ...(await reread())]);
     return privateKeys.has(kid);
   };
@@ -98,7 +98,7 @@ export function openVault(keys: {
     open: async (sealed, binding) => {
       if (privateKeys.size === 0) throw new VaultError("no_private_key");
       const read = readSealed(sealed, encodeBinding(binding));
-      // What can't be read again is as good as unknown; who follows the keys says why.
+      // If the keys can't be read again, the key counts as unknown. The chore that follows the keys logs the reason.
       if (read && !privateKeys.has(read.kid)) await learn(read.kid).catch(() => false);
       return await open(read && privateKeys.get(read.kid), read);
     },

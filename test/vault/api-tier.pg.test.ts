@@ -132,7 +132,7 @@ test("it refuses the master key in its environment, and the worker role refuses 
     LATCHKEY_MASTER_KEY: readFileSync(masterKeyFile, "utf8"),
   });
   assert.equal(given.code, 1);
-  assert.match(given.stderr, /LATCHKEY_MASTER_KEY is set, and this process has only the api role/);
+  assert.match(given.stderr, /LATCHKEY_MASTER_KEY is set, but this process has only the api role/);
   const without = await latchkey(["serve", "--roles", "worker"], apiEnvironment);
   assert.equal(without.code, 1);
   assert.match(without.stderr, /There is no master key: .*api-machine\/master\.key does not exist/);

@@ -98,15 +98,15 @@ test("each way in which it can't be opened is refused at start, with its reason"
   };
   try {
     write({ context: { ...file.context, "latchkey:installation": "another" } });
-    await refused({}, /damaged, of another installation, or wrapped by another key/);
+    await refused({}, /damaged, belongs to another installation, or was wrapped by another key/);
     write({ ciphertext: Buffer.from("x".repeat(200)).toString("base64") });
-    await refused({}, /AWS KMS did not open or wrap the master key/);
+    await refused({}, /AWS KMS could not encrypt or decrypt the master key/);
     write({ wrapped_by: "somebody" });
-    await refused({}, /holds no keyset that is wrapped by AWS KMS/);
+    await refused({}, /does not contain a keyset that is wrapped by AWS KMS/);
     writeFileSync(keyFile(), whole);
     // Not here: a keyset that another KMS key has wrapped, or a key that does not exist. AWS refuses both; moto takes the key
     // from the bytes and does not look at the name.
-    await refused({ AWS_ENDPOINT_URL_KMS: "http://127.0.0.1:9" }, /Can this machine reach KMS/);
+    await refused({ AWS_ENDPOINT_URL_KMS: "http://127.0.0.1:9" }, /this machine can reach KMS/);
     await refused({ LATCHKEY_MASTER_KEY_KMS: "" }, /This is not a master key|wrapped by AWS KMS/);
     await refused({ LATCHKEY_MASTER_KEY: "{}" }, /LATCHKEY_MASTER_KEY_KMS can't both be set/);
   } finally {

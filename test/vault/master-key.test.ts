@@ -53,17 +53,20 @@ suite("the master key's file", () => {
     null: ["null", /not a master key/],
     "no keys": ['{"keys": [], "primary": "x"}', /not a master key/],
     "no primary": [JSON.stringify({ keys: fresh().keys }), /not a master key/],
-    "primary names no key": [JSON.stringify({ ...fresh(), primary: "other" }), /`primary` names none/],
-    "cut off": [generateMasterKey().fileText.slice(0, 120), /cut off or damaged/],
-    "key cut off": [changed((key) => ({ ...key, d: key["d"]?.slice(0, -8) })), /cut off or damaged/],
-    "public half cut off": [changed((key) => ({ ...key, x: key["x"]?.slice(0, -8) })), /cut off or damaged/],
-    "private half of another key": [changed((key) => ({ ...key, d: other["d"] })), /cut off or damaged/],
-    "kid of another key": [changed((key) => ({ ...key, kid: other["kid"] })), /cut off or damaged/],
+    "primary names no key": [JSON.stringify({ ...fresh(), primary: "other" }), /`primary` does not name any/],
+    "cut off": [generateMasterKey().fileText.slice(0, 120), /truncated or damaged/],
+    "key cut off": [changed((key) => ({ ...key, d: key["d"]?.slice(0, -8) })), /truncated or damaged/],
+    "public half cut off": [
+      changed((key) => ({ ...key, x: key["x"]?.slice(0, -8) })),
+      /truncated or damaged/,
+    ],
+    "private half of another key": [changed((key) => ({ ...key, d: other["d"] })), /truncated or damaged/],
+    "kid of another key": [changed((key) => ({ ...key, kid: other["kid"] })), /truncated or damaged/],
     "public key only": [changed((key) => ({ ...key, d: undefined })), /only a public key/],
     "P-256": [JSON.stringify({ keys: [p256], primary: "x" }), /wrong type/],
     Ed25519: [JSON.stringify({ keys: [ed25519], primary: "x" }), /wrong type/],
     "no key at all": [JSON.stringify({ keys: ["x"], primary: "x" }), /wrong type/],
-    "one key twice": [JSON.stringify({ keys: [other, other], primary: other["kid"] }), /twice/],
+    "the same key twice": [JSON.stringify({ keys: [other, other], primary: other["kid"] }), /twice/],
   };
   for (const [name, [text, says]] of Object.entries(damagedFiles)) {
     test(`${name}: a clear error that holds nothing of the file`, () => {

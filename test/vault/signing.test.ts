@@ -26,11 +26,11 @@ suite("the signing key's text", () => {
   const wrong: Record<string, [text: string, says: RegExp]> = {
     empty: ["", /empty/],
     "a master key": ['{"keys": []}', /master key, not a signing key/],
-    "an API key": [newApiKey(), /begins with lks_/],
-    "cut off": [good.slice(0, -1), /cut off or mistyped/],
-    "too long": [`${good}A`, /cut off or mistyped/],
-    "only the prefix": ["lks_", /cut off or mistyped/],
-    "another alphabet": [`${good.slice(0, 10)}!${good.slice(11)}`, /cut off or mistyped/],
+    "an API key": [newApiKey(), /begin with lks_/],
+    "cut off": [good.slice(0, -1), /truncated or mistyped/],
+    "too long": [`${good}A`, /truncated or mistyped/],
+    "only the prefix": ["lks_", /truncated or mistyped/],
+    "another alphabet": [`${good.slice(0, 10)}!${good.slice(11)}`, /truncated or mistyped/],
   };
   for (const [name, [text, says]] of Object.entries(wrong)) {
     test(`${name}: a clear error that holds nothing of it`, () => {

@@ -166,7 +166,7 @@ test("a key that was primary before and is put back with its old row is older th
   await assert.rejects(
     installation.serve({}, ["api"]),
     new RegExp(
-      `The row vault_key ${String(must(before, "a key")["kid"])} of the database is older than the newest one`,
+      `The row vault_key ${String(must(before, "a key")["kid"])} of the database is older than the newest version`,
     ),
   );
 });
