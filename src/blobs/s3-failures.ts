@@ -1,9 +1,9 @@
 import { StoreFailed } from "./store.ts";
 
-/** Where the objects are, as the settings say. */
+/** Where the objects are stored, from the settings. */
 export interface S3Settings {
   readonly bucket: string;
-  /** Before every key; empty, or ends in `/`. */
+  /** Prefix of every key; empty, or ends in `/`. */
   readonly prefix: string;
   /** null: the AWS SDK's own setting. */
   readonly region: string | null;
@@ -20,15 +20,15 @@ interface SdkError extends Error {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-/** Whether the store says that there is no such object, and not that there is no such bucket. */
+/** Whether the store reports a missing object, as opposed to a missing bucket. */
 export function isNoSuchObject(error: unknown): boolean {
   const { name, $metadata } = error as SdkError;
   return name === "NoSuchKey" || (name === "NotFound" && $metadata?.httpStatusCode === 404);
 }
 
 /**
- * What the SDK has thrown, as a sentence that names the fault. By its names and codes alone: a message of the store may quote a
- * request with its signature.
+ * Describes an error of the SDK in a sentence. Uses only its names and codes: the store's own message may quote a request with
+ * its signature.
  */
 export function storeFailure(settings: S3Settings, error: unknown): StoreFailed {
   if (error instanceof StoreFailed) return error;
@@ -50,18 +50,18 @@ function bySystem(code: string | null, status: number | undefined, settings: S3S
   if (status === 403) return FORBIDDEN;
   if (status === 301 || status === 400) return elsewhere(settings, null);
   if (status !== undefined)
-    return `answers with status ${status}. If it goes on, look at the store's own log.`;
-  return `can't be reached${code === null ? "" : ` (${code})`}. Is it up, and is its address right?`;
+    return `answers with status ${status}. If this persists, check the store's own log.`;
+  return `can't be reached${code === null ? "" : ` (${code})`}. Check that it is running and that its address is correct.`;
 }
 
 type Remedy = (settings: S3Settings, region: string | null) => string;
 
 const FORBIDDEN =
-  "refuses this identity (403): it needs s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on the objects, " +
+  "denies access to this identity (403): it needs s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on the objects, " +
   "s3:ListBucket and s3:ListBucketMultipartUploads on the bucket.";
 
 const unreachable: Remedy = () =>
-  "does not answer in time. Is it up, is its address right, and may this machine reach it?";
+  "does not answer in time. Check that it is running, that its address is correct, and that this machine can reach it.";
 
 const elsewhere: Remedy = ({ region }, actual) =>
   `is in another region than ${region ?? "the one that is set"}${actual === null ? "" : `: in ${actual}`}. Set LATCHKEY_S3_REGION.`;
@@ -69,14 +69,14 @@ const elsewhere: Remedy = ({ region }, actual) =>
 const busy: Remedy = () => "is overloaded. The request is retried.";
 
 const REMEDIES: Readonly<Record<string, Remedy>> = {
-  NoSuchBucket: () => "does not exist. Make the bucket, or set LATCHKEY_S3_BUCKET right.",
+  NoSuchBucket: () => "does not exist. Create the bucket, or correct LATCHKEY_S3_BUCKET.",
   AccessDenied: () => FORBIDDEN,
   Forbidden: () => FORBIDDEN,
   InvalidAccessKeyId: () => "does not know the access key that this machine uses.",
-  SignatureDoesNotMatch: () => "refuses the signature: the secret access key of this machine is wrong.",
-  ExpiredToken: () => "refuses the AWS credentials of this machine: their time is over.",
+  SignatureDoesNotMatch: () => "rejects the signature: this machine's secret access key is wrong.",
+  ExpiredToken: () => "rejects this machine's AWS credentials: they have expired.",
   RequestTimeTooSkewed: () =>
-    "refuses the time of this machine: the two clocks differ too much. Set them by NTP.",
+    "rejects this machine's time: the two clocks differ too much. Synchronize them by NTP.",
   PermanentRedirect: elsewhere,
   AuthorizationHeaderMalformed: elsewhere,
   IllegalLocationConstraintException: elsewhere,

@@ -1,7 +1,7 @@
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Of one folder, in memory at a time: some 40 MB. A larger one is read again for the next ones. */
+/** Names of one folder that are in memory at a time: some 40 MB. A larger folder is read again for the next ones. */
 const NAMES_MAX = 50_000;
 
 /**
@@ -29,7 +29,7 @@ export async function* walkInOrder(
   }
 }
 
-/** The first names of a folder that are wanted, in order. A folder's own name ends in `/`, as the paths of all that is in it have it. */
+/** The first matching names of a folder, in order. The name of a subfolder ends in `/`, as in the paths of its files. */
 async function readFirst(
   path: string,
   most: number,
@@ -50,12 +50,12 @@ async function readFirst(
       if (names.length >= 2 * most) keepFirst();
     }
   } catch (error) {
-    // Nothing was ever stored there, or another process has removed it meanwhile.
+    // Nothing was ever stored there, or another process has just removed it.
     if ((error as { code?: string }).code !== "ENOENT") throw error;
   }
   keepFirst();
   return names;
 }
 
-/** Of names that are ASCII, as the service's are. */
+/** For ASCII names only, as the service's are. */
 const byBytes = (one: string, other: string): number => (one < other ? -1 : Number(one > other));

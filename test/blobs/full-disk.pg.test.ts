@@ -69,7 +69,7 @@ test("an upload is answered 503, and accepted when there is room again", { skip 
 test("a run whose result finds no room waits, and completes when there is some", { skip }, async () => {
   fill();
   const { body } = await caller.post("/blueprints/rows/trigger", { a: large });
-  const waits = /"the object store failed; the run waits and goes on from its journal"/;
+  const waits = /"the object store failed; the run waits and will continue from its journal"/;
   await eventually("the run waits", async () => waits.test(installation.logs()) || undefined);
   const { body: run } = await caller.get(`/blueprint-runs/${body.id}`);
   assert.notEqual(run.status, "failed");
@@ -87,7 +87,7 @@ test("only what a disk says is the disk's failure", () => {
   assert.equal((error as { code?: string }).code, "ENOSPC");
   const failure = diskFailure("/data/objects", error);
   assert.ok(failure instanceof StoreFailed);
-  assert.equal(failure.message, "the disk of /data/objects is full: make room there (ENOSPC)");
+  assert.equal(failure.message, "the disk of /data/objects is full: free some space (ENOSPC)");
   const other = new Error("cut");
   assert.equal(diskFailure("/data/objects", other), other);
 });

@@ -244,7 +244,7 @@ test(
     assert.equal(refused.body.error.type, "internal_error");
     assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/);
     await until("the run waits for the store", () =>
-      installation.logs().includes("the run waits and goes on"),
+      installation.logs().includes("the run waits and will continue"),
     );
     assert.equal((await caller.get(`/blueprint-runs/${runId}/status`)).body.status, "running");
     const doctor = await installation.command("doctor");

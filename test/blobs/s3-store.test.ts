@@ -159,7 +159,7 @@ test("each way in which the store refuses is told by name, and never with a secr
   };
   const here = settingsFor(gateway.url);
   await says({ ...here, bucket: "no-such-bucket" }, {}, /bucket no-such-bucket at .* does not exist/);
-  await says(here, { AWS_SECRET_ACCESS_KEY: "wrong-secret" }, /secret access key of this machine is wrong/);
+  await says(here, { AWS_SECRET_ACCESS_KEY: "wrong-secret" }, /this machine's secret access key is wrong/);
   await says(here, { AWS_ACCESS_KEY_ID: "AKNOBODY" }, /does not know the access key/);
   await says({ ...here, endpoint: "http://127.0.0.1:1" }, {}, /can't be reached \(ECONNREFUSED\)/);
 });
