@@ -10,13 +10,13 @@ import {
 } from "./addresses.ts";
 import { readAllowItem } from "./egress-allow.ts";
 
-/** Which addresses may be dialled. */
+/** Which addresses may be connected to. */
 export interface AddressRules {
-  /** Why this address may not be dialled for this host and port, or null when it may. */
+  /** Why this address may not be connected to for this host and port; null if it may. */
   explainRefusal(address: string, host: string, port: number): string | null;
 }
 
-/** What a `name:port` of the operator opens, besides public addresses: never link-local, where cloud metadata lives. */
+/** The ranges that an operator's `name:port` allows besides public addresses: never link-local, where cloud metadata services are. */
 const PRIVATE_RANGES: ReadonlySet<string> = new Set([
   "loopback",
   "private",
@@ -24,7 +24,7 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set([
   "uniqueLocal",
 ]);
 
-/** Items of LATCHKEY_EGRESS_ALLOW, as `parseEgressAllow` gives them. Throws on one that it would have refused. */
+/** Items of LATCHKEY_EGRESS_ALLOW, as returned by `parseEgressAllow`. Throws for an item that it would have rejected. */
 export function addressRules(items: readonly string[]): AddressRules {
   const networks: Network[] = [];
   const endpoints = new Set<string>();
@@ -38,7 +38,7 @@ export function addressRules(items: readonly string[]): AddressRules {
     explainRefusal(text, host, port) {
       if (isIP(text) === 0) return "its name has no IP address";
       const address = parseAddress(text);
-      if (isDisguise(address)) return "its address hides an IPv4 address in IPv6";
+      if (isDisguise(address)) return "its address is an IPv4 address embedded in IPv6";
       if (isPublic(address) || networks.some((network) => isWithin(address, network))) return null;
       if (endpoints.has(`${host}:${port}`) && (isLiteral(host) || PRIVATE_RANGES.has(address.range())))
         return null;

@@ -7,8 +7,8 @@ export type Network = readonly [address: Address, prefixBits: number];
 const ipv6 = (cidr: string): Network => ipaddr.IPv6.parseCIDR(cidr);
 
 /**
- * IPv4 addresses written as IPv6: always refused, also when the operator allows a wider network (docs/decisions/0015).
- * Mapped, translated, NAT64, 6to4, Teredo; ISATAP is told by its interface id.
+ * IPv4 addresses embedded in IPv6 (mapped, translated, NAT64, 6to4, Teredo) are always refused, even if the operator allows a
+ * wider network (docs/decisions/0015). ISATAP is recognised by its interface id.
  */
 const DISGUISES: readonly Network[] = [
   ipv6("::ffff:0:0/96"),
@@ -20,7 +20,7 @@ const DISGUISES: readonly Network[] = [
 ];
 
 const GLOBAL_V6 = ipv6("2000::/3");
-/** Inside 2000::/3 and still not for the public: protocol assignments, documentation, 6to4. */
+/** Networks in 2000::/3 that are not public: protocol assignments, documentation, 6to4. */
 const NOT_PUBLIC_V6: readonly Network[] = [
   ipv6("2001::/23"),
   ipv6("2001:db8::/32"),
@@ -28,10 +28,10 @@ const NOT_PUBLIC_V6: readonly Network[] = [
   ipv6("3fff::/20"),
 ];
 
-/** Azure's own service address looks public. */
+/** Azure's own service address, although it looks public. */
 const AZURE_WIRE_SERVER = "168.63.129.16";
 
-/** An address in the form that `net.isIP` accepts. A zone (`fe80::1%eth0`) says nothing about the address. */
+/** Parses an address in any form that `net.isIP` accepts. A zone (`fe80::1%eth0`) is ignored. */
 export function parseAddress(text: string): Address {
   return ipaddr.parse(text.split("%")[0] ?? text);
 }

@@ -10,7 +10,7 @@ import { GateError } from "./gate-error.ts";
 /** All addresses of a name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
-/** What a client presents in the TLS handshake. PEM; the key is secret. */
+/** The client certificate for the TLS handshake. PEM; the key is secret. */
 export interface ClientCertificate {
   readonly certificate: string;
   readonly key: string;
@@ -22,8 +22,8 @@ export const resolveBySystem: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 /**
- * Dials one origin. Every connect resolves the name once, checks all its addresses, and dials those very addresses: there is
- * no second look-up that could answer differently (docs/decisions/0015). The name stays in TLS (SNI, certificate).
+ * Connects to one origin. Each connection resolves the name once, checks all its addresses, and connects to exactly those: there
+ * is no second look-up that could return others (docs/decisions/0015). TLS still uses the name (SNI, certificate).
  */
 export function checkedConnect(
   origin: URL,
@@ -49,7 +49,7 @@ export function checkedConnect(
     });
     resolved.then(
       (addresses) => {
-        // One bad address is enough: a name with a public and a loopback address is an attack, or a mistake.
+        // One forbidden address is enough: a name with a public and a loopback address is an attack or a mistake.
         const refusal = addresses.map(refusalOf).find((each) => each !== null);
         if (refusal !== undefined) answer(refusal, []);
         else if (addresses.length === 0)
@@ -63,7 +63,7 @@ export function checkedConnect(
     timeout: CONNECT_MS,
     allowH2: false,
     autoSelectFamily: true,
-    // NODE_TLS_REJECT_UNAUTHORIZED=0, set for some other program, must not send credentials to just any host that answers.
+    // NODE_TLS_REJECT_UNAUTHORIZED=0, perhaps set for another program, must not make us send credentials to an unverified host.
     rejectUnauthorized: true,
     lookup: checkedLookup,
     ...(certificate && { cert: certificate.certificate, key: certificate.key }),
@@ -79,7 +79,7 @@ export function checkedConnect(
     return socket;
   });
   return (options, callback) => {
-    // docs/decisions/0015: a look-up is not called for literals.
+    // docs/decisions/0015: the look-up is not called for literal addresses.
     const refusal = isIP(host) === 0 ? null : refusalOf(host);
     if (refusal !== null) queueMicrotask(() => callback(refusal, null));
     else if (!areFailpointsArmed()) dial(options, callback);

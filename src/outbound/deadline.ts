@@ -1,9 +1,9 @@
-/** The time that a whole exchange has, joined with its caller's signal. */
+/** The time limit of a whole exchange, combined with its caller's signal. */
 export interface Deadline {
   readonly signal: AbortSignal;
   /** Why the signal aborted, or null when it did not. */
   readonly failure: "cancelled" | "timeout" | null;
-  /** Must be called when the exchange is over: the caller's signal lives longer. */
+  /** Must be called when the exchange has ended, because the caller's signal outlives it. */
   end(): void;
 }
 

@@ -2,14 +2,14 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { bareHost, isDisguise, isLiteral, parseAddress, type Network } from "./addresses.ts";
 
-/** LATCHKEY_EGRESS_ALLOW as `openGate` takes it, or everything that is wrong with it. */
+/** LATCHKEY_EGRESS_ALLOW as `openGate` accepts it, or all its problems. */
 export type ParsedEgressAllow =
   | { readonly ok: true; readonly items: readonly string[] }
   | { readonly ok: false; readonly problems: readonly string[] };
 
 /**
- * Reads LATCHKEY_EGRESS_ALLOW: CIDR networks and `host:port` pairs that may be private, separated by commas or white space.
- * A pair whose host is a name opens loopback and private addresses for it, but never link-local ones.
+ * Reads LATCHKEY_EGRESS_ALLOW: CIDR networks and `host:port` pairs that may be private, separated by commas or white space. A
+ * pair whose host is a name allows loopback and private addresses for it, but never link-local ones.
  */
 export function parseEgressAllow(text: string): ParsedEgressAllow {
   const items = text.split(/[\s,]+/).filter((item) => item !== "");
@@ -56,10 +56,10 @@ function readNetwork(item: string, problem: (remedy: string) => AllowItem): Allo
 function readEndpoint(item: string, problem: (remedy: string) => AllowItem): AllowItem {
   const [, host, digits] = /^(\[[0-9a-f:.]+\]|[^\s:/@?#\\[\]]+):(\d{1,5})$/i.exec(item) ?? [];
   const port = Number(digits);
-  // The URL parser gives the host the form that it has in a request: lower case, punycode, four decimal numbers.
+  // The URL parser normalises the host as in a request: lower case, punycode, four decimal numbers.
   if (host === undefined || !URL.canParse(`http://${host}/`))
     return problem("write one like 10.0.0.0/8 or erp.internal:8443");
-  if (port < 1 || port > 65_535) return problem("its port is not within 1 to 65535");
+  if (port < 1 || port > 65_535) return problem("its port must be from 1 to 65535");
   const { hostname } = new URL(`http://${host}/`);
   if (isLiteral(hostname) && isDisguise(parseAddress(bareHost(hostname)))) {
     return problem("IPv4 addresses inside IPv6 are always refused; write the IPv4 address");

@@ -1,8 +1,8 @@
 import type { Dispatcher } from "undici";
 
 /**
- * Calls `ask` when a request has its connection (looked up, dialled, through its TLS handshake) and nothing of it has left. What it throws
- * ends the request before its first byte.
+ * Calls `ask` when the request's connection is established (name resolved, TLS handshake completed) but no byte of the request
+ * was sent. If it throws, the request ends before its first byte.
  */
 export const askBeforeFirstByte =
   (ask: () => void): Dispatcher.DispatcherComposeInterceptor =>

@@ -18,39 +18,42 @@ export interface GateRequest {
   readonly body?: Body | undefined;
 }
 
-/** What one request may do. Belongs to the request, not to the connection: connections are shared, permissions are not. */
+/** What one request may do. The policy belongs to the request: connections are shared, permissions are not. */
 export interface GatePolicy {
-  /** Exactly the origins (scheme, host and port, as `URL.origin` writes them) that any hop may reach. */
+  /** The origins (scheme, host and port, as in `URL.origin`) that any hop may reach. No others are allowed. */
   readonly origins: readonly string[];
-  /** 0: a redirect is itself the response. */
+  /** 0: a redirect is returned as the response. */
   readonly redirectsMax: number;
   /** Longest body, decompressed. */
   readonly maxBytes: number;
-  /** Where a body goes while it comes, instead of memory; null: it is read whole. */
+  /** Where a body is streamed to, instead of into memory; null: it is read completely. */
   readonly keep?: KeepBody | null;
-  /** For everything: connecting, all hops, the whole body. */
+  /** Limit for everything: connecting, all hops, the whole body. */
   readonly timeoutMs: number;
-  /** More headers for one hop: its cookies, and the session's where it may have them. They win over the request's own. */
+  /** Additional headers for one hop: its cookies, and the session's headers where allowed. They override the request's own. */
   prepareHop?(
     url: URL,
     info: { readonly sameOriginAsFirst: boolean; readonly method: string },
   ): readonly Header[] | Promise<readonly Header[]>;
-  /** The URL of one hop as it is sent: with parameters that only the first origin may see. Same origin, same path. */
+  /** The URL of one hop as it is sent, with parameters that only the first origin may see. Origin and path must not change. */
   prepareUrl?(url: URL, info: { readonly sameOriginAsFirst: boolean }): URL;
-  /** Called before the first byte of each hop, when its connection stands. What it throws is what `send` throws, and the hop was not sent. */
+  /**
+   * Called before the first byte of each hop, once its connection is established. If it throws, the hop is not sent, and `send`
+   * throws the same error.
+   */
   mayLeave?(): void;
-  /** Gets the `set-cookie` lines of every hop. */
+  /** Receives the `set-cookie` lines of every hop. */
   absorb?(url: URL, setCookie: readonly string[]): void;
 }
 
 export interface GateResponse {
   readonly status: number;
-  /** Where the response came from, after redirects. */
+  /** The final URL, after redirects. */
   readonly url: string;
   readonly isRedirected: boolean;
   /** Lower-case names. Several values of one name are joined by ", " (`set-cookie` is left out). */
   readonly headers: ReadonlyMap<string, string>;
-  /** Empty when it was kept. */
+  /** Empty if it was streamed elsewhere. */
   readonly body: Uint8Array;
   readonly kept: KeptBody | null;
   text(): string;
@@ -63,29 +66,28 @@ interface KeptBody {
 
 type KeepBody = (bytes: AsyncIterable<Uint8Array>) => Promise<() => AsyncIterable<Uint8Array>>;
 
-/** The only way out of the service for HTTP (docs/decisions/0015). */
+/** The only path for outgoing HTTP requests (docs/decisions/0015). */
 export interface Gate {
-  /** Throws GateError, and nothing else of its own (`prepareHop` and `mayLeave` may throw what they like). */
+  /** Throws GateError, and the errors of `prepareHop` and `mayLeave`. */
   send(request: GateRequest, policy: GatePolicy, signal: AbortSignal): Promise<GateResponse>;
   /**
-   * The same way out, over connections of its own that present a client certificate: no other request shares them. Who asks
-   * for it closes it.
+   * A gate with separate connections that present a client certificate; no other request shares them. The caller must close it.
    */
   present(certificate: ClientCertificate): Gate;
-  /** Cuts what is still open. */
+  /** Closes all connections at once. */
   close(): Promise<void>;
 }
 
 export interface GateOptions {
-  /** Items of LATCHKEY_EGRESS_ALLOW, as `parseEgressAllow` gives them. */
+  /** Items of LATCHKEY_EGRESS_ALLOW, as returned by `parseEgressAllow`. */
   readonly allow: readonly string[];
-  /** How names become addresses; the system's resolver unless given. The answers are checked in any case. */
+  /** How names are resolved; default: the system's resolver. The results are checked in any case. */
   readonly resolve?: Resolve | undefined;
 }
 
 const HEADER_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 128;
-/** A redirect's body is read up to here to keep the connection; a longer one costs the connection. */
+/** A redirect's body is read up to this size to keep the connection; for a longer one, the connection is closed. */
 const DISCARDED_BYTES_MAX = 65_536;
 
 const DEFAULT_HEADERS: readonly Header[] = [
@@ -100,7 +102,7 @@ export function openGate({ allow, resolve = resolveBySystem }: GateOptions): Gat
 
 function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCertificate | null): Gate {
   const agent = new Agent({
-    // One connector an origin: the rules look at host and port, and a TLS session is never offered to another host.
+    // One connector per origin: the rules depend on host and port, and a TLS session is never offered to another host.
     factory: (origin, options) =>
       new Pool(origin, {
         ...(options as Pool.Options),
@@ -110,7 +112,7 @@ function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCert
     connections: CONNECTIONS_MAX,
     pipelining: 1,
     maxHeaderSize: HEADER_BYTES_MAX,
-    // The deadline rules over all of it.
+    // The deadline covers all of it.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -142,7 +144,7 @@ async function follow(
   };
   const { origin } = hop.url;
   checkOrigin(hop.url, policy, null);
-  // Second: its message names the host, which is an allowed one now.
+  // Only now, because its message names the host, which is known to be allowed at this point.
   checkMethod(request);
   for (let followed = 0; ; followed++) {
     const { url } = hop;
@@ -180,15 +182,15 @@ async function follow(
   }
 }
 
-/** Something was sent all the same, to the hop before: neither can be said of the request any more. */
+/** The hop before it was sent, so an error that means "nothing was sent" no longer fits. */
 function afterRedirect(error: GateError): GateError {
   if (error.failure === "unreachable") return new GateError("connection", error.message);
   return error.failure === "refused" ? new GateError("redirect_outside", error.message) : error;
 }
 
-/** The object that is checked is the one that is dialled: the origin comes from the same URL, never from a copy (docs/decisions/0015). */
+/** The URL that is checked is the one that is used: the origin comes from the same object, never from a copy (docs/decisions/0015). */
 function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): void {
-  // A first URL may be built from data, and in a login from a secret: what it says is not repeated.
+  // A first URL may be built from data, and in a login from a secret, so it is not quoted.
   const refuse = (reason: string): GateError =>
     redirectedFrom === null
       ? new GateError("refused", `the request was refused: ${reason}`)
@@ -196,7 +198,7 @@ function checkOrigin(url: URL, policy: GatePolicy, redirectedFrom: URL | null): 
           "redirect_outside",
           `${redirectedFrom.host} redirected to ${url.host || "another scheme"}: ${reason}`,
         );
-  // `blob:` URLs have the origin of what they wrap.
+  // A `blob:` URL has the origin of the URL in it.
   if (url.protocol !== "https:" && url.protocol !== "http:") throw refuse("only http and https are allowed");
   if (url.username !== "" || url.password !== "")
     throw refuse("a URL must not contain a user name or a password");
@@ -234,7 +236,7 @@ async function dispatch(
   };
   const guarded = policy.mayLeave === undefined ? agent : agent.compose(askBeforeFirstByte(ask));
   try {
-    // The library would still connect for it.
+    // Otherwise the library would still connect.
     deadline.signal.throwIfAborted();
     return await guarded.request({
       origin: url.origin,
@@ -249,7 +251,7 @@ async function dispatch(
     });
   } catch (error) {
     if (refusal !== null) throw (refusal as { readonly error: unknown }).error;
-    // Of the place where the body is kept, and not of the other side.
+    // The error comes from the storage of the body, not from the other side.
     if (content !== null && content.failure !== null && deadline.failure === null) throw content.failure;
     throw gateError(error, url.host, policy, deadline);
   }
@@ -280,7 +282,7 @@ async function readResponse(
       text: () => decodeText(body, headers.get("content-type")),
     };
   } catch (error) {
-    // Of the place where it is kept.
+    // The error comes from the storage of the body.
     if (policy.keep && content.failure === null && deadline.failure === null) throw error;
     throw gateError(error, url.host, policy, deadline);
   }
@@ -288,11 +290,11 @@ async function readResponse(
 
 interface WatchedChunks {
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** What they ended with, when that was an error. */
+  /** The error that ended the bytes, if any. */
   readonly failure: Error | null;
 }
 
-/** Tells a failure of who gives the bytes from one of who takes them. */
+/** Distinguishes a failure of the source from one of the consumer. */
 function watchFailure(bytes: AsyncIterable<Uint8Array>): WatchedChunks {
   let failure: Error | null = null;
   async function* watched(): AsyncIterable<Uint8Array> {
@@ -324,7 +326,7 @@ async function storeBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Pro
   return { sizeBytes, open };
 }
 
-/** What went wrong, without what the network libraries say about it: their messages and causes quote requests. */
+/** Describes a failure without the messages and causes of the network libraries, because these quote requests. */
 function gateError(error: unknown, host: string, policy: GatePolicy, deadline: Deadline): GateError {
   if (deadline.failure === "cancelled")
     return new GateError("cancelled", `the request to ${host} was cancelled`);

@@ -1,14 +1,14 @@
 import { bareHost, isDisguise, isLiteral, isPublic, parseAddress } from "./addresses.ts";
 
 /**
- * Names that the public DNS does not have: RFC 6761 (`localhost`, `test`, `invalid`, `example`), RFC 6762 (`local`), RFC 8375
- * (`home.arpa`), and `internal`, which ICANN keeps free for private use.
+ * Names that are not in the public DNS: RFC 6761 (`localhost`, `test`, `invalid`, `example`), RFC 6762 (`local`), RFC 8375
+ * (`home.arpa`), and `internal`, which ICANN reserves for private use.
  */
 const PRIVATE_NAMES = /(^|\.)(localhost|test|invalid|example|local|internal|home\.arpa)$/;
 
 /**
- * Whether what is sent to a URL goes over the internet in the clear: `http:`, and a public address or a name that the public DNS may
- * have. A name without a dot is of the local network. Nothing is looked up: an internal name of a public domain counts as public.
+ * Whether a request to a URL crosses the internet unencrypted: `http:` with a public address or a name that may be in the public
+ * DNS. A name without a dot is a local one. Nothing is resolved, so an internal name in a public domain counts as public.
  */
 export function isPlainPublic(url: string): boolean {
   if (!URL.canParse(url)) return false;

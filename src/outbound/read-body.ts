@@ -6,10 +6,10 @@ const CHUNK_BYTES = 65_536;
 
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
-/** What the compressed bytes mean: one coding at most (docs/decisions/0015); null = sent as they are. */
+/** The content coding, at most one (docs/decisions/0015); null: not encoded. */
 export type Coding = "gzip" | "deflate" | "br" | null;
 
-/** The coding that a `content-encoding` names. Throws GateError for a chain, or one that was not asked for. */
+/** The coding that a `content-encoding` header names. Throws GateError for more than one, or one that was not requested. */
 export function readCoding(header: string, host: string): Coding {
   const codings = header
     .split(",")
@@ -36,8 +36,8 @@ export function readCoding(header: string, host: string): Coding {
 }
 
 /**
- * The body, decompressed. What comes out of the decompressor is counted while it streams, so that a bomb costs one chunk more
- * than `maxBytes` and not what it would unfold to.
+ * The decompressed body. Its bytes are counted while it streams, so that a decompression bomb costs at most one chunk more than
+ * `maxBytes`.
  */
 export async function* readBody(
   body: Readable,
@@ -58,7 +58,7 @@ export async function* readBody(
   } catch (error) {
     // Leaving the loop destroyed the decompressor, and with it the body and its connection.
     if (isDamaged(error))
-      throw new GateError("connection", `the compressed response of ${host} is damaged or cut off`);
+      throw new GateError("connection", `the compressed response of ${host} is damaged or truncated`);
     throw error;
   }
 }
@@ -67,7 +67,7 @@ export async function wholeBody(chunks: AsyncIterable<Uint8Array>): Promise<Uint
   return Buffer.concat(await Array.fromAsync(chunks));
 }
 
-/** The decompressed stream, or null for a body without a byte (HEAD, 204, 304), which is no valid gzip. */
+/** The decompressed stream, or null for an empty body (HEAD, 204, 304), which is not valid gzip. */
 async function decode(body: Readable, coding: Exclude<Coding, null>): Promise<Readable | null> {
   const source = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   const first = await source.next();
@@ -88,7 +88,7 @@ function decoderFor(coding: Exclude<Coding, null>, first: Uint8Array): Transform
   const options = { chunkSize: CHUNK_BYTES };
   if (coding === "gzip") return createGunzip(options);
   if (coding === "br") return createBrotliDecompress(options);
-  // RFC 9110 means zlib by `deflate`; some servers send it raw. A zlib stream begins with method 8.
+  // In RFC 9110 `deflate` is the zlib format; some servers send raw deflate data. A zlib stream begins with method 8.
   return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options);
 }
 
@@ -97,7 +97,7 @@ function isDamaged(error: unknown): boolean {
   return /^(Z_|ERR_+(ERROR|BROTLI|PADDING))/.test(code);
 }
 
-/** The body as text, by the charset of its content type; UTF-8 where it names none or one that nobody knows. */
+/** The body as text, in the charset of its content type; UTF-8 if that names none, or an unknown one. */
 export function decodeText(body: Uint8Array, contentType: string | undefined): string {
   const label = /charset\s*=\s*"?([^\s;"]+)/i.exec(contentType ?? "")?.[1] ?? "utf-8";
   try {

@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { GateError } from "./gate-error.ts";
-import { carriesSecret, plainHeaders, withoutBodyHeaders, type Header } from "./request-headers.ts";
+import { mayContainSecret, plainHeaders, withoutBodyHeaders, type Header } from "./request-headers.ts";
 
-/** What is sent along. A stream is opened anew for each hop; it has exactly as many bytes as it says. */
+/** A request body. A stream is opened again for each hop and must have exactly the declared number of bytes. */
 export type Body =
   | string
   | Uint8Array
@@ -35,9 +35,9 @@ export function redirectTarget(
 }
 
 /**
- * The request that follows a redirect inside the allowed origins, as fetch makes it; but across origins nothing goes along
- * except what says nothing about who asks. docs/decisions/0015: fetch keeps `x-api-key`, and re-sends the
- * body of a password form on 307.
+ * The request that follows a redirect within the allowed origins, as fetch would send it, except that across origins only headers
+ * that don't identify the sender are kept. docs/decisions/0015: fetch keeps `x-api-key`, and re-sends the body of a password form
+ * on 307.
  */
 export function nextHop(hop: Hop, status: number, target: URL, addedByHop: readonly Header[]): Hop {
   const isCrossing = target.origin !== hop.url.origin;
@@ -50,7 +50,7 @@ export function nextHop(hop: Hop, status: number, target: URL, addedByHop: reado
       `${hop.url.host} redirected a request with a body to another origin, ${target.host}`,
     );
   }
-  if (isCrossing && status >= 307 && carriesSecret([...hop.headers, ...addedByHop])) {
+  if (isCrossing && status >= 307 && mayContainSecret([...hop.headers, ...addedByHop])) {
     throw new GateError(
       "redirect_outside",
       `${hop.url.host} redirected a request with a credential to another origin, ${target.host}`,

@@ -2,23 +2,23 @@ import { GateError } from "./gate-error.ts";
 
 export type Header = readonly [name: string, value: string];
 
-/** Set by the connection itself. An own `host` would send a credential to whom the allowed host is a front for. */
+/** Set by the connection itself. A custom `host` could send a credential to another site behind an allowed front end. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(
   "host content-length transfer-encoding connection keep-alive proxy-connection upgrade te trailer expect http2-settings".split(
     " ",
   ),
 );
-/** Say nothing about who asks; all that a request keeps when a redirect leads it to another origin. */
+/** Headers that don't identify the sender: the only ones that a request keeps when it is redirected to another origin. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
   "accept-language",
   "user-agent",
 ]);
-/** Describe a body. */
+/** Headers that describe a body. */
 const BODY_HEADERS = /^content-/;
 
-/** The headers of one hop: the request's own, those that the hop adds (they win; cookies are joined), and our defaults. */
+/** The headers of one hop: the request's own, those that the hop adds (which take precedence; cookies are joined), and our defaults. */
 export function headersOf(
   own: readonly Header[],
   added: readonly Header[],
@@ -47,7 +47,7 @@ function checkHeader(name: string, value: string, host: string): void {
       `the request to ${host} sets the header ${name.toLowerCase()}, which belongs to the connection`,
     );
   }
-  // Neither is shown: a slip may have put a secret into a name.
+  // Neither is shown: by mistake, a name may contain a secret.
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw new GateError("refused", `the request to ${host} has a malformed header name`);
   if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
@@ -70,8 +70,8 @@ export function withoutBodyHeaders(headers: readonly Header[]): readonly Header[
   return headers.filter(([name]) => !BODY_HEADERS.test(name.toLowerCase()));
 }
 
-/** Whether a header may carry a secret. Cookies are not looked at: their jar decides where they may go. */
-export function carriesSecret(headers: readonly Header[]): boolean {
+/** Whether a header may contain a secret. Cookies are not considered: their jar decides where they may be sent. */
+export function mayContainSecret(headers: readonly Header[]): boolean {
   return headers.some(([name]) => {
     const lowerCase = name.toLowerCase();
     return lowerCase !== "cookie" && !PLAIN_HEADERS.has(lowerCase) && !BODY_HEADERS.test(lowerCase);

@@ -67,7 +67,7 @@ test("damaged and cut-off compression fails instead of giving half a body", asyn
     deflate: Buffer.from([0x78, 0x9c, 1, 2, 3]),
   };
   for (const [encoding, body] of Object.entries(bodies))
-    await assertFails(fetchEncoded(context, encoding, body), "connection", /damaged or cut off/);
+    await assertFails(fetchEncoded(context, encoding, body), "connection", /damaged or truncated/);
 });
 
 test("the cap counts decompressed bytes: exactly at it is well, one over fails", async (context) => {
