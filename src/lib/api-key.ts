@@ -5,7 +5,7 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_CHARACTERS = 32;
 const KEY = /^lk_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
-/** Six base62 characters of CRC32: a scanner can tell a key, and a mistyped one never reaches the database. */
+/** Six base62 characters of CRC32, so that secret scanners recognise a key, and a mistyped one never reaches the database. */
 function checksum(random: string): string {
   let value = crc32(random);
   let text = "";

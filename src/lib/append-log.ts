@@ -27,7 +27,7 @@ async function append(file: string, lines: readonly string[]): Promise<void> {
   const handle = await open(file, "a+", 0o600);
   try {
     const { size } = await handle.stat();
-    // After a crash in the middle of a line the next one begins on its own.
+    // After a crash in the middle of a line, the next entry starts on a new line.
     const isTorn = size > 0 && (await byteAt(handle, size - 1)) !== NEWLINE;
     await handle.write(`${isTorn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
     await handle.sync();
@@ -52,7 +52,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The lines that are JSON objects, with their numbers; none when there is no such file. Others are counted. */
+/** The lines that are JSON objects, with their line numbers; none if the file doesn't exist. Other lines are only counted. */
 export async function readLog(
   file: string,
 ): Promise<{ readonly lines: readonly LogLine[]; readonly unreadable: number }> {

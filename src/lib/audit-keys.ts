@@ -9,8 +9,8 @@ import {
 import { openHmac } from "./hmac.ts";
 
 /**
- * The keys of the audit log, both derived from the signing key. The seal proves that one of our processes wrote an entry; the signature
- * fixes its place in the chain and can be verified with the public key alone.
+ * The keys of the audit log, both derived from the signing key. The seal proves that one of our processes wrote an entry. The
+ * signature fixes its place in the chain and can be verified with the public key alone.
  */
 export interface AuditKeys {
   seal(bytes: Uint8Array): Buffer;

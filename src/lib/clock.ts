@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Time as this process measures it: for waits, deadlines and how long something took. It never steps, and says nothing about the date;
- * business time is the database's app_now(). Handed in, so that a simulation can move it.
+ * A process's monotonic clock, for waits, deadlines and measurements. It says nothing about the date: business time is the
+ * database's app_now(). Passed as a parameter, so that a simulation can move it.
  */
 export interface Clock {
-  /** Milliseconds since some moment. */
+  /** Milliseconds since an arbitrary moment. */
   now(): number;
-  /** Resolves after `ms`; rejects with what aborts the signal, as the timers of Node do. */
+  /** Resolves after `ms`. Rejects when the signal aborts, as Node's timers do. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls the task once, after `ms`. Gives the way to call it off. */
+  /** Calls the task once, after `ms`. Returns a function that cancels it. */
   after(ms: number, task: () => void): () => void;
-  /** Calls the task each `ms`. Gives the way to end it. */
+  /** Calls the task every `ms`. Returns a function that stops it. */
   every(ms: number, task: () => void): () => void;
-  /** A signal that aborts with a TimeoutError after `ms`. It keeps no process from ending. */
+  /** A signal that aborts with a TimeoutError after `ms`. It doesn't keep the process alive. */
   timeout(ms: number): AbortSignal;
 }
 
-/** That of the machine. */
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   sleep: async (ms, signal) => await sleep(ms, undefined, signal && { signal }),

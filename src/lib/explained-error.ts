@@ -1,6 +1,6 @@
 /**
- * An error that people read: its message alone says what is wrong and what to do about it, and holds no secret. Where one ends a command,
- * or the start of the service, nothing else is shown of it.
+ * An error for people: its message explains the problem and the remedy, and contains no secret. When it ends a command or the
+ * start of the service, only the message is shown.
  */
 export class ExplainedError extends Error {
   constructor(message: string, options?: ErrorOptions) {

@@ -60,7 +60,7 @@ export const FAILPOINTS = [
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 
-/** The action of a point, executed once when it is reached for the `hit`th time. */
+/** The action of a point, executed once, when the point is reached for the `hit`th time. */
 export interface FailpointAction {
   readonly name: Failpoint;
   readonly action: "kill" | "throw" | "delay" | "freeze";
@@ -71,7 +71,7 @@ const DELAY_MS = 20_000;
 const armed = new Map<Failpoint, { readonly action: FailpointAction["action"]; hitsLeft: number }>();
 let tell: (name: Failpoint, action: FailpointAction["action"]) => void = () => {};
 
-/** Reads `name=kill`, `name=throw:3` (at the third hit), separated by commas. null: the text is wrong. */
+/** Reads `name=kill`, `name=throw:3` (at the third hit), separated by commas. null: the text is invalid. */
 export function parseFailpoints(text: string): readonly FailpointAction[] | null {
   const actions = text.split(",").map((item) => {
     const match = /^([a-z_.]+)=(kill|throw|delay|freeze)(?::([1-9]\d{0,5}))?$/.exec(item.trim());
@@ -91,11 +91,14 @@ export function armFailpoints(
   tell = onAct;
 }
 
-/** Says what a point does that is reached: undefined, nothing; else the point waits for it, and fails as it fails. */
+/** Determines the action of a point that is reached. undefined: none. Otherwise the point waits for the promise, and rejects if it does. */
 export type FailpointHandler = (name: Failpoint) => Promise<void> | undefined;
 let handler: FailpointHandler | null = null;
 
-/** For a simulation, which has many processes in one: it pauses and crashes them at points by its own time. null: no more. */
+/**
+ * Installs a handler for a simulation, which runs many processes in one, and pauses and crashes them at points in virtual time.
+ * null removes it.
+ */
 export function handleFailpoints(given: FailpointHandler | null): void {
   handler = given;
 }
@@ -103,7 +106,7 @@ export function handleFailpoints(given: FailpointHandler | null): void {
 /** Whether any point may still act. Synchronous code takes an asynchronous path only then. */
 export const areFailpointsArmed = (): boolean => armed.size > 0;
 
-/** A point at which a test can make the process die, fail, hang or stop. Otherwise it costs one lookup in an empty map. */
+/** A point at which a test can make the process die, fail, hang or stop. In production it costs one lookup in an empty map. */
 export async function failpoint(name: Failpoint): Promise<void> {
   if (armed.size === 0 && handler === null) return;
   await handler?.(name);

@@ -9,7 +9,7 @@ export class FairQueue<T, Name = string> {
     else this.#items.set(name, [item]);
   }
 
-  /** Takes the next item. Skips owners whose first item `mayGo` refuses; undefined: none may go. */
+  /** Takes the next item. Skips owners whose first item `mayGo` rejects; undefined: there is no such item. */
   take(mayGo: (name: Name, item: T) => boolean = () => true): T | undefined {
     for (const [name, items] of this.#items) {
       const [first] = items as [T];

@@ -4,13 +4,11 @@ const CONSTRUCTORS = [
   ...[Error, TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError, AggregateError],
 ];
 
-/**
- * Freezes this thread's intrinsics, so that no task can affect later ones. Polyfills must be loaded before.
- */
+/** Freezes this thread's intrinsics, so that no task can affect later ones. Load polyfills first. */
 export function freezeIntrinsics(): void {
-  // Assigning a name that a frozen prototype has would fail, and data may have a key `constructor`.
+  // Assigning to a name that exists on a frozen prototype would fail, and data may have a key `constructor`.
   for (const name of Object.getOwnPropertyNames(Object.prototype)) letOverride(Object.prototype, name);
-  // jsonata gives each sequence a `push` of its own.
+  // jsonata sets `push` on each of its sequences.
   letOverride(Array.prototype, "push");
   for (const name of ["name", "message", "toString"]) letOverride(Error.prototype, name);
   for (const constructor of CONSTRUCTORS) {

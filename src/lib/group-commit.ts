@@ -4,14 +4,17 @@ import type { Clock } from "./clock.ts";
 export interface GroupOptions<Call, Answer> {
   /** Executes a batch atomically; returns the answers in the order of the calls. */
   readonly together: (calls: readonly Call[]) => Promise<readonly Answer[]>;
-  /** Executes one call of a failed batch on its own, so that a bad call never fails others. */
+  /** Executes one call of a failed batch by itself, so that a bad call never fails others. */
   readonly alone: (call: Call) => Promise<Answer>;
-  /** Whether executing calls on their own may help. If not, as with a lost connection, all of them fail with the batch's error. */
+  /** Whether executing the calls one by one may help. If not, as with a lost connection, all of them fail with the batch's error. */
   readonly mayGoAlone: (error: unknown) => boolean;
   readonly clock: Clock;
   readonly callsMax: number;
   readonly batchesMax: number;
-  /** A call that could not be sent within this time is refused (Infinity: never). A sent call waits for its answer, however long. */
+  /**
+   * A call that could not be sent within this time is rejected (Infinity: never). A call that was sent waits for its answer
+   * without a limit.
+   */
   readonly waitMaxMs: number;
 }
 
@@ -73,7 +76,7 @@ export function groupCommit<Call, Answer>(
       const answers = await options.together(batch.map(({ call }) => call));
       batch.forEach(({ resolve }, index) => resolve(answers[index] as Answer));
     } catch (error) {
-      // Their batch is over: a bad call that waits alone must not delay the next batch.
+      // Their batch has ended: a bad call that is executed by itself must not delay the next batch.
       for (const { call, resolve, reject } of batch) {
         if (options.mayGoAlone(error)) options.alone(call).then(resolve, reject);
         else reject(error);

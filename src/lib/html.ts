@@ -10,7 +10,7 @@ export type HtmlPart = string | number | false | null | undefined | Html | reado
 /** The escaping template tag. */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   const made = template(strings, ...parts);
-  assert(!(made instanceof Promise), "no promise stands in a template");
+  assert(!(made instanceof Promise), "a template must not contain a promise");
   return made;
 }
 

@@ -1,4 +1,4 @@
-/** A JSON number with its digits as written: 9007199254740993 stays itself. */
+/** A JSON number with its digits as written, so that 9007199254740993 is not rounded. */
 export class NumberText {
   readonly text: string;
 
@@ -7,7 +7,7 @@ export class NumberText {
   }
 }
 
-/** Parsed JSON that can be written again without loss. Objects are Maps, so that `__proto__` is a name like any other. */
+/** Parsed JSON that can be written again without loss. Objects are Maps, so that `__proto__` is an ordinary name. */
 export type JsonTree =
   | null
   | boolean
@@ -21,7 +21,7 @@ export interface JsonBounds {
   readonly valuesMax: number;
 }
 
-/** Why a text was refused. Never quotes the text: it may hold a secret. */
+/** Why JSON was refused. Never quotes it, because it may contain a secret. */
 export class JsonTextError extends Error {
   override readonly name = "JsonTextError";
   readonly reason: "syntax" | "depth" | "values" | "surrogate";
@@ -61,7 +61,7 @@ export function* parseJsonInSteps(text: string, bounds: JsonBounds): Steps<JsonT
     if (excess === "depth")
       throw new JsonTextError("depth", `The body is nested more than ${bounds.depthMax} levels deep.`);
     if (excess === "values")
-      throw new JsonTextError("values", `The body holds more than ${bounds.valuesMax} values.`);
+      throw new JsonTextError("values", `The body contains more than ${bounds.valuesMax} values.`);
     if (check.at < text.length) yield;
   }
   const scanner: Scanner = { text, at: 0, values: 0 };
@@ -73,14 +73,14 @@ export function* parseJsonInSteps(text: string, bounds: JsonBounds): Steps<JsonT
 interface Scanner {
   readonly text: string;
   at: number;
-  /** Since the last step. */
+  /** Counted since the last step. */
   values: number;
 }
 
 const END = -1;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 
-/** V8's own parser with a reviver is eight times slower, and blocks on large bodies. */
+/** V8's parser with a reviver is eight times slower, and blocks the event loop on large bodies. */
 function readLeaf(scanner: Scanner): JsonTree {
   const code = nextCode(scanner);
   if (code === QUOTE) return readString(scanner);
@@ -196,7 +196,7 @@ function syntax(): JsonTextError {
 }
 
 function lone(): JsonTextError {
-  return new JsonTextError("surrogate", "The body holds a lone surrogate, which is not a character.");
+  return new JsonTextError("surrogate", "The body contains an unpaired surrogate, which is not a character.");
 }
 
 const QUOTE = 0x22;
@@ -208,26 +208,26 @@ const CLOSE_BRACE = 0x7d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-/** How far the bounds of a text are checked. */
+/** The state of a bounds check. */
 interface BoundsCheck {
   at: number;
   depth: number;
   values: number;
-  /** Where the content of the string begins that it is in; -1: it is in none. */
+  /** Where the content of the current string begins; -1: not in a string. */
   stringFrom: number;
 }
 
 const newBoundsCheck = (): BoundsCheck => ({ at: 0, depth: 0, values: 1, stringFrom: -1 });
 
 /**
- * Whether JSON opens too many more brackets than it closes at some place, or has too many values; null: neither. Nothing is parsed. Of
- * what is not JSON it may say anything.
+ * Whether JSON is nested too deeply or has too many values; null: neither. Nothing is parsed. For text that is not JSON, the
+ * result is undefined.
  */
 export function excessOf(text: string, bounds: JsonBounds): "depth" | "values" | null {
   return findExcess(text, bounds, newBoundsCheck(), text.length);
 }
 
-/** Goes on to about `end`. */
+/** Continues to about `end`. */
 function findExcess(
   text: string,
   bounds: JsonBounds,
@@ -254,7 +254,7 @@ function findExcess(
   return null;
 }
 
-/** The place of the quote that ends the open string, or of an escaped one behind `last`; the end of the text when there is none. */
+/** The position of the quote that ends the open string, or of an escaped quote after `last`; the end of the text if there is none. */
 function closeString(text: string, at: number, check: BoundsCheck, last: number): number {
   const from = check.stringFrom;
   for (let quote = text.indexOf('"', at); quote !== -1; quote = text.indexOf('"', quote + 1)) {
@@ -265,7 +265,7 @@ function closeString(text: string, at: number, check: BoundsCheck, last: number)
   return text.length;
 }
 
-/** Whether an odd number of backslashes stands before a place, from `from` on. */
+/** Whether an odd number of backslashes precedes a position, counting from `from`. */
 function isEscaped(text: string, at: number, from: number): boolean {
   let before = at;
   while (before > from && text.charCodeAt(before - 1) === BACKSLASH) before--;

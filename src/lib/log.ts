@@ -7,8 +7,8 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * One logger a process, to standard error: standard output belongs to a command's result. Fields are an allow-list by
- * habit: names, counts and ids; never an error object of a library (its message may quote what it was given).
+ * One logger per process, writing to standard error: standard output is for a command's result. By convention, fields are names,
+ * counts and ids; never a library's error object, because its message may quote its input.
  */
 export function openLog(
   options: { readonly level: LogLevel; readonly format: "json" | "pretty" },
@@ -28,7 +28,7 @@ export function describeError(error: unknown): {
 } {
   if (!(error instanceof Error)) return { error: typeof error };
   const { code } = error as { code?: unknown };
-  // The stack begins with the message, which may contain anything, even lines that look like frames.
+  // The stack begins with the message, which may contain anything, including lines that look like frames.
   const [stack = "", said] = [error.stack, error.message === "" ? "" : `: ${error.message}`];
   const frames = stack.slice(stack.indexOf(said) + said.length);
   const frame = frames.split("\n").find((line) => line.startsWith("    at "));

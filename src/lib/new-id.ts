@@ -4,7 +4,7 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const TIME_CHARACTERS = 8;
 const RANDOM_CHARACTERS = 20;
 
-// Random bytes are fetched for many ids at once: each fetch costs more than all the rest of an id. None is used twice.
+// Random bytes are fetched for many ids at once, because a fetch costs more than the rest of an id. No byte is used twice.
 const stock = { bytes: Buffer.alloc(0), at: 0 };
 const STOCK_BYTES = 4_096;
 
@@ -30,7 +30,7 @@ export function randomBase62(count: number): string {
   return text;
 }
 
-/** A new id: prefix, eight characters of time (so that indexes grow at one end), twenty random ones (119 bits). */
+/** A new id: the prefix, eight characters of time (so that indexes grow at one end), and twenty random characters (119 bits). */
 export function newId(prefix: string): string {
   let time = Date.now();
   let head = "";

@@ -1,6 +1,6 @@
 import { FairQueue } from "./fair-queue.ts";
 
-/** Half of the threads that files and name look-ups of this process need as well (docs/decisions/0022). */
+/** Half of the thread pool, which this process also needs for files and name look-ups (docs/decisions/0022). */
 const AT_ONCE = 2;
 /** Queue limits: for known callers, for one network of unknown callers, and for all unknown callers. */
 const WAITING_MAX = { known: 50, network: 4, strangers: 100 } as const;

@@ -4,11 +4,11 @@ import { PasswordTurns, type PasswordTurn } from "./password-turns.ts";
 import type { Secret } from "./secret.ts";
 
 const derive = promisify(argon2);
-/** OWASP's second choice of parameters; 36 to 46 ms on the machine they were measured on. */
+/** OWASP's second set of parameters. A hash took 36 to 46 ms when measured. */
 const PARAMETERS = { parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 } as const;
 const SALT_BYTES = 16;
 
-/** The secret of argon2 (RFC 9106, 3.1): without it hashes can be neither made nor verified. */
+/** The secret of argon2 (RFC 9106, 3.1): without it, hashes can be neither created nor verified. */
 export type PasswordKey = Secret<Buffer>;
 
 const encode = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "");
@@ -27,7 +27,7 @@ const PHC =
   /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(?:,keyid=([A-Za-z0-9+/]+))?\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 /**
- * In constant time for hashes of equal length. False for anything but our hashes. Hashes from before there was a key are accepted: the
+ * Compares in constant time. False for anything but our hashes. Hashes that were created before there was a key are accepted: the
  * signed row proves that this installation wrote them.
  */
 export async function verifyPassword(password: string, hash: string, key: PasswordKey): Promise<boolean> {
@@ -67,7 +67,7 @@ export class Passwords {
     return this.#derived;
   }
 
-  /** A caller that asks now must wait. */
+  /** Whether a new caller would have to wait. */
   get isBusy(): boolean {
     return this.#turns.isBusy;
   }

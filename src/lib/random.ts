@@ -1,8 +1,11 @@
 import { randomInt } from "node:crypto";
 
-/** Chance, for spreading waits and choosing among equals; keys, tokens and ids take theirs from the system. Handed in, so that a simulation repeats it. */
+/**
+ * Random numbers for spreading waits and choosing among equals. Keys, tokens and ids use the system's generator instead. Passed
+ * as a parameter, so that a simulation can repeat them.
+ */
 export interface Random {
-  /** From `least` up to, and without, `below`: a difference of less than 2^48. */
+  /** An integer from `least` to `below`, exclusive. They differ by less than 2^48. */
   integer(least: number, below: number): number;
 }
 

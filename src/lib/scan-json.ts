@@ -1,6 +1,6 @@
 /**
- * Reads the brackets, commas and quotes of JSON in bytes, as they come, to find one list and where its items end. It checks nothing:
- * what it cuts out is given to `JSON.parse`, which does.
+ * Scans the brackets, commas and quotes of JSON bytes as they arrive, to find one list and the ends of its items. It validates
+ * nothing: the items are passed to `JSON.parse`, which does.
  */
 
 export const QUOTE = 0x22;
@@ -11,13 +11,13 @@ const LIST = 0x5b;
 const LIST_END = 0x5d;
 const OBJECT = 0x7b;
 const OBJECT_END = 0x7d;
-/** Up to here a string is read byte by byte; what is longer is searched for its end. */
+/** Up to this length a string is read byte by byte; in a longer one, the end is searched for. */
 const SHORT_BYTES = 24;
-/** A longer name is none of the path's. */
+/** A longer name can't be one of the path's. */
 const NAME_BYTES_MAX = 4_096;
 const NOTHING = Buffer.alloc(0);
 
-/** The place of the quote that ends a string whose content begins at `from`; -1: it doesn't end before `last`. */
+/** The position of the quote that ends a string whose content begins at `from`; -1: it doesn't end before `last`. */
 export function endOfString(bytes: Uint8Array, from: number, last: number = bytes.length): number {
   let at = from;
   for (const short = Math.min(from + SHORT_BYTES, last); at < short; at += 1) {
@@ -30,7 +30,7 @@ export function endOfString(bytes: Uint8Array, from: number, last: number = byte
   return -1;
 }
 
-/** Whether an odd number of backslashes stands before a place, from `from` on. */
+/** Whether an odd number of backslashes precedes a position, counting from `from`. */
 export function isEscaped(bytes: Uint8Array, at: number, from: number): boolean {
   let before = at;
   while (before > from && bytes[before - 1] === BACKSLASH) before -= 1;
@@ -38,40 +38,40 @@ export function isEscaped(bytes: Uint8Array, at: number, from: number): boolean 
 }
 
 export interface ScanStep {
-  /** Where to go on. */
+  /** Where to continue. */
   readonly end: number;
-  /** In the list: the comma between two items, or the bracket that ends the list. Null: none. */
+  /** In the list: the comma between two items, or the bracket that ends the list. Null: neither. */
   readonly boundary: number | null;
 }
 
 export class JsonScan {
   depth = 0;
-  /** The most levels so far. */
+  /** The deepest level so far. */
   deepest = 0;
   isInList = false;
   isFound = false;
   readonly #path: readonly string[];
   readonly #stopsAt: "each" | "last";
-  /** How many names of the path lead to the object that is open; it has this depth plus one. */
+  /** How many names of the path have been matched to reach the open object, whose depth is this number plus one. */
   #matched = 0;
-  /** The next value is that of the path's next name. */
+  /** Whether the next value belongs to the path's next name. */
   #isNamed: boolean;
   #listDepth = 0;
   #isText = false;
   #isEscaped = false;
   #mayBeName = false;
-  /** The bytes of a text that may be a name of the path. */
+  /** The bytes of a string that may be a name of the path. */
   #name: Buffer | null = null;
   #lastName: string | null = null;
 
-  /** `path`: the names of the objects' fields that lead to the list. A step ends at `each` comma between two items, or says the `last` one. */
+  /** `path`: the names of the fields that lead to the list. A step ends at `each` comma between two items, or reports only the `last` one. */
   constructor(path: readonly string[], stopsAt: "each" | "last") {
     this.#path = path;
     this.#stopsAt = stopsAt;
     this.#isNamed = path.length === 0;
   }
 
-  /** Reads up to the end of the chunk, or of what it is in: around the list, the list, or the item. */
+  /** Reads to the end of the chunk or of the current section: before or after the list, the list itself, or an item. */
   read(chunk: Uint8Array, from: number): ScanStep {
     return this.isInList ? this.#readItems(chunk, from) : { end: this.#seek(chunk, from), boundary: null };
   }
@@ -105,7 +105,7 @@ export class JsonScan {
     return { end: at, boundary };
   }
 
-  /** Behind the quote that ends the text, or the end of the chunk. */
+  /** Returns the position after the quote that ends the string, or the end of the chunk. */
   #skipText(chunk: Uint8Array, from: number): number {
     const first = this.#isEscaped ? from + 1 : from;
     const end = endOfString(chunk, first);
@@ -137,12 +137,12 @@ export class JsonScan {
     return end;
   }
 
-  /** In the object that the path has led to. */
+  /** Whether the scan is in the object that the path leads to. */
   get #isOwn(): boolean {
     return this.depth === this.#matched + 1;
   }
 
-  /** True: the list begins here. */
+  /** Returns true if the list begins here. */
   #seekStructure(byte: number | undefined): boolean {
     switch (byte) {
       case COLON:

@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 
 /**
- * A value that can't be printed by accident. All serialisation (string concatenation, JSON,
- * `util.inspect`, a logger) gives `[secret]`; `reveal()` is the only way to the value, so a grep for it finds every use.
+ * A value that can't be printed by accident. Every serialisation (string concatenation, JSON, `util.inspect`, a logger) produces
+ * `[secret]`. Only `reveal()` returns the value, so a grep for it finds every use.
  */
 export class Secret<T = string> {
   readonly #value: T;

@@ -30,16 +30,18 @@ export function readSigningKey(text: string): SigningKey {
   if (trimmed === "")
     throw new SigningKeyError("The signing key is empty. Restore its file from your backup.");
   if (trimmed.startsWith("{"))
-    throw new SigningKeyError("This is a master key, not a signing key. Were the two exchanged?");
+    throw new SigningKeyError(
+      "This is a master key, not a signing key. Check that the two were not swapped.",
+    );
   if (!trimmed.startsWith(PREFIX))
-    throw new SigningKeyError(`This is not a signing key: one begins with ${PREFIX}.`);
+    throw new SigningKeyError(`This is not a signing key: signing keys begin with ${PREFIX}.`);
   const encoded = trimmed.slice(PREFIX.length);
   const bytes = Buffer.from(encoded, "base64url");
   const key = bytes.subarray(0, KEY_BYTES);
   const whole = bytes.length === KEY_BYTES + CHECKSUM_BYTES && bytes.toString("base64url") === encoded;
   if (!whole || !checksum(key).equals(bytes.subarray(KEY_BYTES))) {
     throw new SigningKeyError(
-      "The signing key is cut off or mistyped: its checksum is wrong. Restore it from your backup.",
+      "The signing key is truncated or mistyped: its checksum is wrong. Restore it from your backup.",
     );
   }
   return new Secret(key);
@@ -225,12 +227,12 @@ export function openSigning(key: SigningKey): Signing {
   };
 }
 
-/** HMAC-SHA256 as base64url. The parts as a JSON array: no two lists have the same text. */
+/** HMAC-SHA256 as base64url. The parts are encoded as a JSON array, so that no two lists have the same text. */
 function mac(key: Hmac, parts: readonly (string | number)[]): string {
   return key(JSON.stringify(parts)).toString("base64url");
 }
 
-/** In constant time for texts of one length; texts and not bytes, so that no signature has a second spelling. */
+/** Compares in constant time for strings of equal length. Compares strings and not bytes, so that no signature has a second encoding. */
 function isSame(expected: string, given: string): boolean {
   const [a, b] = [Buffer.from(expected), Buffer.from(given)];
   return a.length === b.length && timingSafeEqual(a, b);

@@ -1,9 +1,8 @@
 import { JsonScan } from "./scan-json.ts";
 
 /**
- * Streams the records of a stored result, as bytes, in batches; the text is never held in memory. It must be
- * compact JSON
- * written by this service.
+ * Streams the records of a stored result, as bytes, in batches; the text is never held in memory. It must be compact JSON written
+ * by this service.
  */
 export async function* splitJsonItems(bytes: AsyncIterable<Uint8Array>): AsyncIterable<readonly Buffer[]> {
   const scan = new JsonScan(["records"], "each");
@@ -17,7 +16,7 @@ export async function* splitJsonItems(bytes: AsyncIterable<Uint8Array>): AsyncIt
       at = end;
       if (!wasInList) continue;
       const part = Buffer.from(chunk.buffer, chunk.byteOffset + start, (boundary ?? end) - start);
-      // A copy: the chunk's memory is the decompressor's.
+      // A copy, because the decompressor reuses the chunk's memory.
       if (boundary === null) held.push(Buffer.from(part));
       else {
         const item = held.length > 0 ? Buffer.concat([...held, part]) : part;
@@ -27,7 +26,7 @@ export async function* splitJsonItems(bytes: AsyncIterable<Uint8Array>): AsyncIt
     }
     if (items.length > 0) yield items;
   }
-  if (!isOver(scan)) throw new Error("a stored result ends in its middle");
+  if (!isOver(scan)) throw new Error("a stored result is truncated");
 }
 
 const isOver = ({ isFound, isInList }: JsonScan): boolean => isFound && !isInList;

@@ -5,7 +5,7 @@ export interface ThreadOptions extends WorkerOptions {
   readonly workerData?: object;
 }
 
-/** Starts a thread that runs a module, using the compile cache if possible: threads don't share the process's compiled code. */
+/** Starts a thread that runs a module. Uses the compile cache if possible, because threads don't share the process's compiled code. */
 export function startThread(module: URL, options: ThreadOptions): Worker {
   const workerData = { ...options.workerData, module: module.href };
   return new Worker(new URL("./thread-entry.mjs", import.meta.url), { ...options, workerData });

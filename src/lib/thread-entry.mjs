@@ -1,4 +1,4 @@
-/** What every thread begins with: see `start-thread.ts`. */
+/** The entry point of every thread: see `start-thread.ts`. */
 import "./compile-cache.mjs";
 import { flushCompileCache } from "node:module";
 import { workerData } from "node:worker_threads";

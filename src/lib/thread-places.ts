@@ -1,11 +1,11 @@
 import { must } from "./assert.ts";
 
-/** Concurrent threads: the same number for short or new jobs and for long ones. */
+/** Concurrent threads for short or new jobs, and for long ones. */
 const PLACES = { quick: 2, slow: 2 } as const;
 
 type Lane = keyof typeof PLACES;
 
-/** A job's slot, which is returned whatever the outcome. */
+/** A job's slot, which must be returned whatever the outcome. */
 export interface PlaceHeld {
   readonly lane: Lane;
   /** Marks the job as long. True: it continues in a slot for long jobs. False: none is free, and it must start again later. */
@@ -54,7 +54,7 @@ export class ThreadPlaces {
         ({ lane, owner }) => this.#taken[lane] < PLACES[lane] && !this.#owners.has(owner),
       );
       if (index < 0) return;
-      const next = must(this.#waiting.splice(index, 1)[0], "who waits");
+      const next = must(this.#waiting.splice(index, 1)[0], "the next waiting job");
       next.start(this.#give(next));
     }
   }

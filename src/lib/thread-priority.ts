@@ -2,8 +2,8 @@ import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 
 /**
- * Long tasks yield to short ones: the kernel gives them half of an ordinary thread's share when cores are contended, and a full core
- * otherwise. Not less, because they must finish on a busy machine, too.
+ * Long tasks yield to short ones: the kernel gives them half of an ordinary thread's share when cores are contended, and a full
+ * core otherwise. A smaller share might keep them from finishing on a busy machine.
  */
 const SLOW_NICE = 3;
 

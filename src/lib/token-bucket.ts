@@ -5,7 +5,7 @@ export interface Rate {
 
 export interface Taken {
   readonly allowed: boolean;
-  /** Whole tokens left. */
+  /** Remaining whole tokens. */
   readonly remaining: number;
   /** Seconds until a token is available, rounded up; 0: now. */
   readonly retryAfterSeconds: number;
