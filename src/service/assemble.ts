@@ -60,18 +60,18 @@ import { openServer, type Server } from "./server.ts";
 export type Role = "api" | "worker";
 
 export interface RunningService {
-  /** How it is reached: LATCHKEY_PUBLIC_URL, or where it listens. */
+  /** The service's URL: LATCHKEY_PUBLIC_URL, or the address that it listens on. */
   readonly url: string;
-  /** Where it listens on this machine. */
+  /** The local address that it listens on. */
   readonly localUrl: string;
-  /** Ends never, but when the service can't go on: with why. The process is to end then. */
+  /** Settles only if the service can't continue, with the reason. The process must then end. */
   readonly lost: Promise<Error>;
-  /** Stops taking work, hands runs back, waits for requests under way, ends. At most the configured drain. */
+  /** Stops taking work, hands runs back, waits for requests in progress, and ends, within the configured drain time. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the roles of one process. Stops what it had started when one of them can't. `environment` is what `config` was read from, for
+ * Starts the roles of one process. If one of them fails to start, stops the others. `environment` is the source of `config`, for
  * processes that a worker starts.
  */
 export async function startService(
@@ -80,7 +80,7 @@ export async function startService(
   roles: readonly Role[],
   environment: Environment,
 ): Promise<RunningService> {
-  // The keys first: a wrong one is told before anything is opened.
+  // Keys first: a wrong key is reported before anything is opened.
   const signingKey = readSigningKey(requireSigningKey(config).reveal());
   const privateHalf = await readPrivateHalf(config, roles);
   armAll(config, log);
@@ -89,9 +89,9 @@ export async function startService(
   const parts: (() => Promise<unknown>)[] = [];
   let closeShared = async (): Promise<unknown> => null;
   const closeAll = async (): Promise<void> => {
-    // At once, so that together they take no longer than the drain; the database goes when nothing needs it any more.
+    // Concurrently, so that together they take no longer than the drain time. The database is closed when nothing needs it any more.
     await Promise.all(parts.map(async (close) => await close().catch((error: unknown) => note(log, error))));
-    // What the parts share.
+    // Shared by all parts.
     await closeShared().catch((error: unknown) => note(log, error));
     await settleRows(database.db);
     await news.close().catch((error: unknown) => note(log, error));
@@ -105,7 +105,7 @@ export async function startService(
     await claimStoreAtStart(services);
     await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
     parts.push(followVaultKeys(database.db, services.vault, log));
-    // The port before the worker: a process that can't listen must not have taken runs.
+    // The port is opened before the worker starts: a process that can't listen must not have taken runs.
     const listening = await openServer(services, {
       host: config.host,
       port: config.port,
@@ -132,13 +132,13 @@ function armAll({ failpoints }: Config, log: Log): void {
   log.warn({ failpoints }, "LATCHKEY_FAILPOINTS is set: this process fails on purpose, for tests only");
 }
 
-/** A store that is away for the moment does not keep the service from starting: what deletes asks again. Throws StoreOfAnother. */
+/** A store that is temporarily unavailable does not prevent the start: code that deletes objects checks again. Throws StoreOfAnother. */
 async function claimStoreAtStart({ db, blobs, log }: Needs<"db" | "blobs" | "log">): Promise<void> {
   try {
     await claimStore(db, blobs);
   } catch (error) {
     if (error instanceof StoreOfAnother) throw error;
-    log.warn(describeError(error), "the object store could not be asked whose it is");
+    log.warn(describeError(error), "could not check which installation the object store belongs to");
   }
 }
 
@@ -198,7 +198,10 @@ async function openServices(
   };
 }
 
-/** The OIDC issuer may be at a private address. This does not widen what Blueprints may reach; what is opened for them counts here, too. */
+/**
+ * The OIDC issuer may be at a private address. This does not widen what Blueprints may reach, but addresses that are allowed for
+ * Blueprints are allowed here, too.
+ */
 function openOidcGate({ egressAllow, signIn: { oidc } }: Config): Gate {
   if (oidc === null) return openGate({ allow: egressAllow });
   const { hostname, port, protocol } = oidc.issuer;
@@ -213,7 +216,7 @@ function openOperatorSignIn({ signIn }: Config, gate: Gate, log: Log): OperatorS
   return { byPassword, oidc: { provider: new OidcProvider(oidc, gate, log), label, requireTotp } };
 }
 
-/** What an operator should know and no reason not to start. */
+/** Warns of risks that an operator should know about, but that don't prevent a start. */
 async function warnOfRisks(
   { db, secretSources: sources, log, publicUrl }: Services,
   isMigratedByOwner: boolean,
@@ -225,18 +228,18 @@ async function warnOfRisks(
   for (const risk of await listLoggingRisks(db)) log.warn(risk);
   for (const problem of await listSecretProblems(db, sources)) {
     const { account, strategyId, name } = problem;
-    // One customer's missing secret must not keep the others' service from starting.
+    // One customer's missing secret must not prevent the service from starting for the others.
     log.warn({ account, strategyId, secret: name }, describeSecretProblem(problem));
   }
 }
 
 const RUNS_AS_ROOT =
-  "the service runs as root: a hole in it would be one in the whole machine. Run it as a user of its own that owns the data folder";
+  "the service runs as root, so a vulnerability in it would expose the whole machine. Run it as a separate user that owns the data folder";
 
 const PLAIN_PUBLIC_URL =
-  "INSECURE: the service is reached without encryption over public networks: anybody on the way reads credentials, keys and sign-ins";
+  "INSECURE: the service is reached without encryption over public networks: anyone on the path can read credentials, keys and sign-ins";
 
-/** docs/decisions/0013: what opens is given to the worker role alone. */
+/** docs/decisions/0013: only the worker role gets the private keys. */
 async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<ReadKeys | null> {
   if (roles.includes("worker")) {
     if (!hasMasterKey(config)) throw missingKey("master", config.masterKeyFile);
@@ -244,15 +247,15 @@ async function readPrivateHalf(config: Config, roles: readonly Role[]): Promise<
   }
   if (config.masterKey) {
     throw new StartRefused(
-      "LATCHKEY_MASTER_KEY is set, and this process has only the api role: it seals with the public key of the database and " +
-        "must not hold what opens. Unset the variable here.",
+      "LATCHKEY_MASTER_KEY is set, but this process has only the api role: it seals with the public key in the database and " +
+        "must not have the private key. Unset the variable for this process.",
     );
   }
   return null;
 }
 
 function note(log: Log, error: unknown): void {
-  log.error(describeError(error), "stopping a part failed");
+  log.error(describeError(error), "a part of the service failed to stop");
 }
 
 async function startWorker(
@@ -263,7 +266,7 @@ async function startWorker(
 ): Promise<() => Promise<void>> {
   if (!services.vault.canOpen)
     throw new VaultSetupError("The worker role needs the master key of this database.");
-  // Before the first run: what carries no origins by then is not used.
+  // Before the first run: credentials that are not bound to origins by then are not used.
   await bindCredentials(services.db, services.vault, services.signing, services.log);
   const engine = openEngine(config, services);
   const worker = await Worker.start(engine, {
@@ -311,10 +314,13 @@ const livenessSessions =
   async (onLost) =>
     await openSession(source, { applicationName: "latchkey liveness", onLost });
 
-/** One run asks for little. */
+/** A single run needs few. */
 const QUARANTINE_CONNECTIONS = 4;
 
-/** What carries suspects in a process of its own. The service that has started it has migrated the database, and looks after it. */
+/**
+ * Starts the worker that executes suspects in a separate process. The service that started the process has migrated the database
+ * and maintains it.
+ */
 export async function startQuarantined(
   config: Config,
   log: Log,

@@ -23,16 +23,16 @@ import { secretSources } from "./settings/client-secrets.ts";
 import { guardProcess } from "./guard-process.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 
-// Every part is loaded by the command that needs it: `--help` and `keys` shall not wait for the HTTP server and the engine.
+// Each command loads only the parts that it needs: `--help` and `keys` must not wait for the HTTP server and the engine.
 
 const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
   databaseUrl !== null || existsSync(join(dataDir, "postgres"));
 
-/** A mistyped folder, or another working directory, must not make a second, empty installation. */
+/** A mistyped folder or another working directory must not create a second, empty installation. */
 function requireDatabase(settings: Config): void {
   if (hasDatabase(settings)) return;
   throw new CommandFailed(
-    `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to make one, or say where it is: ` +
+    `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to create one, or specify where it is with ` +
       "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
   );
 }
@@ -45,9 +45,9 @@ async function withDatabase<T>(
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   if (!create) requireDatabase(settings);
-  // For tests of decisions that die half-way; `serve` says so in its log.
+  // For fault tests that kill a command halfway; `serve` logs that they are set.
   armFailpoints(settings.failpoints);
-  // An embedded server that was started for this command is stopped again, also after Ctrl-C.
+  // An embedded server that was started for this command is stopped again, even after Ctrl-C.
   const interrupt = stopSignal(["SIGINT", "SIGTERM"]);
   const { openDatabase } = await import("./open-database.ts");
   const opening = openDatabase(settings, await log(), { olderSchema: migrates ? "migrate" : "refuse" });
@@ -62,7 +62,7 @@ async function withDatabase<T>(
   }
 }
 
-/** `init` comes before there is a key: it does the same when it has made one. */
+/** `init` runs before there is a key, and does the same once it has created one. */
 async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promise<void> {
   if (signingKey === null) return;
   const [{ checkSigningKey }, { openSigning, readSigningKey }] = await Promise.all([
@@ -72,9 +72,9 @@ async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promi
   await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())), log);
 }
 
-/** What the commands work with, by the settings of this environment. */
+/** The dependencies of the commands, from the settings in this environment. */
 function compose(environment: Environment): Composition {
-  // Read anew at each use: `init` makes the files that the settings name.
+  // Read again at each use, because `init` creates the files that the settings name.
   const config = (): Config => readConfig(environment);
   let opened: Log | null = null;
   const log = async (): Promise<Log> => {
@@ -141,7 +141,7 @@ function compose(environment: Environment): Composition {
   };
 }
 
-/** Runs one command line and gives its exit code. The keys leave the environment first. */
+/** Runs one command line and returns its exit code. First removes the keys from the environment. */
 export async function runCommandLine(arguments_: readonly string[]): Promise<number> {
   return await runProgram(compose(takeEnvironment()), arguments_);
 }

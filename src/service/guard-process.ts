@@ -3,11 +3,11 @@ import { url as inspectorUrl } from "node:inspector";
 import type { Log } from "#lib/log.ts";
 import { StartRefused } from "./settings/settings.ts";
 
-/** Options of Node with which anybody who may send a signal, or open a port, reads a process's memory. */
+/** Options of Node that let anyone who can send a signal or open a port read a process's memory. */
 const SPYING =
   /^--(inspect(-|=|$)|heapsnapshot-|heap-prof|cpu-prof|report-on-signal|report-uncaught-exception|prof(=|$))/;
 
-/** Core files of a crash, as the kernel shows it; null where it does not. */
+/** The kernel's limit for core files; null where it isn't available. */
 function coreLimit(): string | null {
   try {
     return /^Max core file size\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? null;
@@ -17,19 +17,21 @@ function coreLimit(): string | null {
 }
 
 /**
- * Before a process holds keys and secrets: closes the ways in which Node would write its memory to a port or a file. Throws
- * StartRefused when it was started with one of them open. docs/decisions/0013.
+ * Called before a process has keys and secrets: disables the means by which Node would write its memory to a port or a file.
+ * Throws StartRefused if the process was started with one of them enabled. docs/decisions/0013.
  */
 export function guardProcess(options: readonly string[], log: Log): void {
   const open = inspectorUrl() === undefined ? options.find((option) => SPYING.test(option)) : "--inspect";
   if (open !== undefined) {
     throw new StartRefused(
-      `This process was started with ${open.split("=")[0]}, which shows its memory: keys and credentials are in it. ` +
-        "Start it without, and look into NODE_OPTIONS.",
+      `This process was started with ${open.split("=")[0]}, which exposes its memory, including keys and credentials. ` +
+        "Start it without this option, and check NODE_OPTIONS.",
     );
   }
-  // Node would open the debugger's port.
-  process.on("SIGUSR1", () => log.warn("SIGUSR1 was ignored: a debugger would see keys and credentials"));
+  // By default, Node would open the debugger's port.
+  process.on("SIGUSR1", () =>
+    log.warn("SIGUSR1 was ignored, because a debugger could read keys and credentials"),
+  );
   process.report.excludeEnv = true;
   process.report.reportOnSignal = false;
   const core = coreLimit();

@@ -8,13 +8,14 @@ import { accountSecretBinding } from "#vault/binding.ts";
 import { VaultError, type Vault } from "#vault/vault.ts";
 import type { SecretsFile } from "./settings/client-secrets.ts";
 
-/** Finds what a login's document refers to, for an account. */
+/** Finds the secret that a login's document refers to, for an account. */
 export type FindClientSecret = (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
 
 /**
- * Where a login's client secret comes from: the file of the settings, then the vault, then, for a version from before account
- * secrets, the environment. A variable that was taken over is a secret of the same name, and its origins count. `variables`: where the
- * others may be sent, as strategies said when the process started; what is written into the database later adds nothing.
+ * Finds a login's client secret: first in the file from the settings, then in the vault, then, for a version from before account
+ * secrets, in the environment. An imported variable is a secret of the same name, and the secret's origins apply. `variables`:
+ * where the others may be sent, according to the strategies at the start of the process. Later changes to the database add
+ * nothing.
  */
 export function openClientSecrets(from: {
   readonly db: Database;
@@ -25,7 +26,7 @@ export function openClientSecrets(from: {
 }): FindClientSecret {
   const { db, vault, file, environmentSecret, variables } = from;
   return async (accountId, { kind, name }) => {
-    // By the account's own row, never by the account that a document names.
+    // The account comes from the run or session, never from a document.
     const slug = (await findAccountById(db, accountId))?.slug;
     const given = slug === undefined ? undefined : file.get(slug)?.get(name);
     if (given !== undefined) return { kind: "found", value: given.value.reveal(), origins: given.origins };

@@ -13,40 +13,40 @@ import { StartRefused, type Config } from "./settings/settings.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../db/migrations", import.meta.url));
 
-/** A database that is up to date, and the way to it. */
+/** A connection to a database that is up to date. */
 export interface OpenDatabase {
   readonly db: Database;
   readonly source: DatabaseSource;
-  /** For how long the embedded server of a process that stays has not run, in milliseconds; 0: it runs. */
+  /** For how long the embedded server of a long-running process has been down, in milliseconds; 0: it is running. */
   goneForMs(): number;
-  /** Ends never, but for an embedded server that could not be started again: with why. */
+  /** Settles only if an embedded server could not be restarted, with the reason. */
   readonly lost: Promise<Error>;
   close(): Promise<void>;
 }
 
-/** An embedded server that does not start for so long ends the process, so that somebody looks. */
+/** If the embedded server can't be started for this long, the process ends, so that the operator is alerted. */
 const EMBEDDED_GIVE_UP_MS = 5 * 60_000;
 const REACH_EVERY_MS = 1_000;
 
-/** What opening a database does with an older schema. */
+/** How an older schema is treated when a database is opened. */
 export type OlderSchema =
-  /** Migrates it, unless LATCHKEY_MIGRATE is `off`: a start. */
+  /** For a start: migrates it, unless LATCHKEY_MIGRATE is `off`. */
   | "migrate_if_set"
   | "migrate"
-  /** Refuses the database, and changes nothing: a program that is tried must not upgrade what an older one serves. */
+  /** Refuses the database and changes nothing: trying out a newer version must not upgrade a database that an older one serves. */
   | "refuse"
-  /** Opens it as it is: for who only asks what is missing. */
+  /** Opens it unchanged, to find out what is missing. */
   | "keep";
 
 interface OpenOptions {
   readonly olderSchema?: OlderSchema;
-  /** For a process that runs until it is told to end, which waits for a database that is away, and looks after an embedded one. */
+  /** For a long-running process: waits for a database that is unavailable, and supervises an embedded one. */
   readonly stays?: boolean;
 }
 
 /**
- * DATABASE_URL, or the embedded PostgreSQL of the data folder; migrated as `olderSchema` says. Safe when several processes do it at
- * once. The owner's connection is closed before this gives the service's.
+ * Opens DATABASE_URL, or the embedded PostgreSQL in the data folder, and migrates it according to `olderSchema`. Safe for several
+ * processes at once. The owner's connection is closed before this returns the service's.
  */
 export async function openDatabase(
   config: Config,
@@ -102,7 +102,7 @@ async function migrateAll(db: Database, log: Log): Promise<void> {
   await migrateJobs(db);
 }
 
-/** By the role of the service, which then owns what it makes. */
+/** Migrates as the service's role, which then owns the objects that it creates. */
 async function migrateAs(db: Database, log: Log): Promise<void> {
   try {
     await migrateAll(db, log);
@@ -110,12 +110,12 @@ async function migrateAs(db: Database, log: Log): Promise<void> {
     if (!isRefusedRight(error)) throw error;
     throw new StartRefused(
       `The database is older than this program, and the role ${await readRole(db)} of DATABASE_URL may not change its schema. ` +
-        "Set DATABASE_OWNER_URL to the role that owns it, here or for `latchkey migrate`.",
+        "Set DATABASE_OWNER_URL to a URL with the role that owns it, here or for `latchkey migrate`.",
     );
   }
 }
 
-/** By a role of its own, over a connection that is closed when this is done. */
+/** Migrates as the owner's role, over a connection that is closed afterwards. */
 async function migrateAsOwner(source: DatabaseSource, db: Database, log: Log): Promise<void> {
   const owner = openPool(source, { applicationName: "latchkey owner", max: 2 });
   try {
@@ -132,30 +132,30 @@ async function migrateAsOwner(source: DatabaseSource, db: Database, log: Log): P
   }
 }
 
-/** Looks, and changes nothing. */
+/** Only checks; changes nothing. */
 async function requireMigrated(db: Database, migrate: Config["migrate"]): Promise<void> {
   const remedy =
     migrate === "off"
       ? "LATCHKEY_MIGRATE is off: run `latchkey migrate` of this version, with DATABASE_OWNER_URL, and start again."
-      : "Back it up, then run `latchkey migrate` of this version or start it with `latchkey serve`: an older version that still uses the " +
-        "database is refused from then on. `latchkey migrate --plan` lists what would be done. Nothing was changed.";
+      : "Back it up, then run `latchkey migrate` or `latchkey serve` of this version. An older version that still uses the " +
+        "database will then be refused. `latchkey migrate --plan` lists the pending migrations. Nothing was changed.";
   const { isEmpty, files } = await readPending(db, remedy);
   const [first] = files;
   if (isEmpty)
     throw new StartRefused(
       migrate === "off"
-        ? `The database lacks the migration ${first}, and all later ones. ${remedy}`
-        : "The database has no tables of Latchkey yet. Run `latchkey init` to make them. Nothing was changed.",
+        ? `The database lacks the migration ${first} and all later ones. ${remedy}`
+        : "The database has no Latchkey tables yet. Run `latchkey init` to create them. Nothing was changed.",
     );
   if (first !== undefined) {
     const count = files.length === 1 ? "one migration" : `${files.length} migrations`;
     throw new StartRefused(
-      `The database is older than this program: it lacks ${count}, from ${first} on. ${remedy}`,
+      `The database is older than this program: it lacks ${count}, starting with ${first}. ${remedy}`,
     );
   }
 }
 
-/** The migrations that the database lacks, its tables of jobs included. Throws StartRefused when its role may not look. */
+/** The migrations that the database lacks, including those of the job queue. Throws StartRefused if the role may not read the list. */
 async function readPending(
   db: Database,
   remedy: string,
@@ -172,11 +172,11 @@ async function readPending(
   }
 }
 
-/** What `latchkey migrate` would do, in order. Changes nothing. */
+/** The migrations that `latchkey migrate` would run, in order. Changes nothing. */
 export async function readMigrationPlan(config: Config, log: Log): Promise<readonly string[]> {
   const database = await openDatabase(config, log, { olderSchema: "keep" });
   try {
-    const remedy = "Set DATABASE_OWNER_URL, or ask as the role that owns the schema.";
+    const remedy = "Set DATABASE_OWNER_URL, or run this command as the role that owns the schema.";
     return (await readPending(database.db, remedy)).files;
   } finally {
     await database.close();
@@ -189,14 +189,14 @@ async function requireGrants(db: Database): Promise<void> {
   const named =
     missing.slice(0, 5).join(", ") + (missing.length > 5 ? `, and ${missing.length - 5} more` : "");
   throw new StartRefused(
-    `The role ${await readRole(db)} of DATABASE_URL may not use everything in the database: it lacks rights on ${named}. ` +
+    `The role ${await readRole(db)} of DATABASE_URL lacks privileges on ${named}. ` +
       "Run `latchkey migrate` with DATABASE_OWNER_URL set to the role that owns these tables.",
   );
 }
 
 /**
- * The first connection to a server of somebody else: what most often is wrong, in one sentence. One that is away, as when both are
- * started at once, is waited for.
+ * Connects for the first time to a server that Latchkey doesn't manage, and explains the most likely cause of a failure in one
+ * sentence. Waits for a server that is unavailable, as when both are started at once.
  */
 async function reach(db: Database, setting: string, waitMs: number, log: Log): Promise<void> {
   const until = performance.now() + waitMs;
@@ -209,7 +209,7 @@ async function reach(db: Database, setting: string, waitMs: number, log: Log): P
       if (isOver || !isConnectionLost(error)) throw refusal(setting, error as NodeJS.ErrnoException);
       if (!isTold)
         log.warn(
-          `the database of ${setting} is away; it is waited for, ${Math.round(waitMs / 1_000)} s at most`,
+          `the database of ${setting} is unavailable; waiting up to ${Math.round(waitMs / 1_000)} s for it`,
         );
       await sleep(REACH_EVERY_MS);
     }
@@ -217,10 +217,10 @@ async function reach(db: Database, setting: string, waitMs: number, log: Log): P
 }
 
 function refusal(setting: string, { code, message }: NodeJS.ErrnoException): StartRefused {
-  // Several addresses of one name fail together, with a code and no message.
+  // If all addresses of a name fail, the error has a code but no message.
   const reason = [message, code].filter((text) => text !== undefined && text !== "").join(", ");
   return new StartRefused(
-    `The database of ${setting} can't be opened (${reason || "unknown reason"}). Is the server up, and are host, port, ` +
-      "user, password and database name right? With DATABASE_URL unset, the embedded PostgreSQL is used.",
+    `The database of ${setting} can't be opened (${reason || "unknown reason"}). Check that the server is running and that host, port, ` +
+      "user, password and database name are correct. If DATABASE_URL is unset, the embedded PostgreSQL is used.",
   );
 }

@@ -3,7 +3,7 @@ import { openEnvironmentSource, openFileSource, type KeySource } from "#vault/ke
 import { openKmsSource } from "#vault/kms-source.ts";
 import type { Config } from "./settings/settings.ts";
 
-/** Where the settings say that the master key is, whether or not it is there yet. */
+/** Opens the source of the master key that the settings name, whether or not the key exists yet. */
 export function openKeySource(config: Config): KeySource {
   const { masterKey, masterKeyFile, masterKeyKms } = config;
   if (masterKey) return openEnvironmentSource("LATCHKEY_MASTER_KEY", masterKey);

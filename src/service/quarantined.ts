@@ -1,14 +1,14 @@
 /**
- * A process that carries suspects for the service that has started it (`worker/quarantine.ts`), one at a time. It ends with the service,
- * with its last suspect, or with the one that kills it.
+ * A process that executes suspects for the service that started it (`worker/quarantine.ts`), one at a time. It ends with the
+ * service, after its last suspect, or when a suspect kills it.
  */
 import type { QuarantineOrder, QuarantineState } from "#worker/quarantine.ts";
 
-const TELL_EVERY_MS = 1_000;
+const REPORT_EVERY_MS = 1_000;
 
 const told = Promise.withResolvers<void>();
 process.once("disconnect", () => told.resolve());
-// They reach the service as well, which ends this process as it should end. It is not to be held against the run.
+// The service receives these signals too, and ends this process in an orderly way, so that it doesn't count against the run.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 const order = await new Promise<QuarantineOrder>((resolve) => process.once("message", resolve));
@@ -25,13 +25,13 @@ guardProcess([...process.execArgv, ...nodeOptions(order.environment)], log);
 const files = readNodeFiles(order.environment);
 if (files.length > 0) await (await import("#nodes/registry.ts")).addNodeFiles(files);
 const worker = await startQuarantined(config, log, order.source);
-const tell = (): void => {
+const report = (): void => {
   const state: QuarantineState = { isFree: worker.isFree() };
   if (process.connected) process.send?.(state, () => {});
 };
-tell();
-const telling = setInterval(tell, TELL_EVERY_MS);
+report();
+const reporting = setInterval(report, REPORT_EVERY_MS);
 await Promise.race([told.promise, worker.idle]);
-clearInterval(telling);
+clearInterval(reporting);
 await worker.stop();
 if (process.connected) process.disconnect();

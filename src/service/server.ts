@@ -22,23 +22,26 @@ import { registerDashboard } from "#operator/dashboard.ts";
 import { registerOperator } from "#operator/routes.ts";
 
 export interface Server {
-  /** Where it listens, e.g. `http://127.0.0.1:8080`. */
+  /** The address that it listens on, e.g. `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** Refuses new work, waits for requests under way (at most `drainMs`), then cuts what is left. */
+  /** Refuses new work, waits at most `drainMs` for requests in progress, then closes the remaining connections. */
   close(drainMs: number): Promise<void>;
 }
 
 const MS = { request: 300_000, headers: 10_000, check: 2_000 } as const;
-/** Of a request's body. The longest upload takes its time; what hangs is ended long before `MS.request`. */
+/** Limits for receiving a body. A long upload may take its time, but a stalled one is ended long before `MS.request`. */
 const PACE = { graceMs: 30_000, bytesPerSecondMin: 10_000, lookEveryMs: 2_000 } as const;
 const READY_PATH = "/readyz";
 const HEADER_BYTES_MAX = 16_384;
 const SWEEP_MS = 50;
-/** Before the port closes, load balancers that polled /readyz within `asked` must have seen it fail; `quiet`: for so long they have sent nothing. */
+/**
+ * Before the port closes, load balancers that polled /readyz within `asked` must have seen it fail, and must have sent no
+ * requests for `quiet`.
+ */
 const READINESS_MS = { asked: 30_000, quiet: 500 } as const;
 const PARAMETER_CHARACTERS_MAX = 500;
 
-/** The HTTP server of a process. A worker alone answers health checks and nothing else. */
+/** Opens the HTTP server of a process. With the worker role alone, it answers only health checks. */
 export async function openServer(
   services: Services,
   options: {
@@ -46,7 +49,7 @@ export async function openServer(
     readonly port: number;
     readonly api: boolean;
     readonly trustedProxies: readonly Network[];
-    /** For how long the database that this process looks after has not run, in milliseconds. */
+    /** For how long the database that this process supervises has been down, in milliseconds. */
     readonly databaseGoneForMs: () => number;
   },
 ): Promise<Server> {
@@ -54,18 +57,18 @@ export async function openServer(
   const app = Fastify({
     logger: false,
     genReqId: () => newId("req_"),
-    // Framework defaults are 0 or long (docs/decisions/0028).
+    // The framework's defaults are 0 or long (docs/decisions/0028).
     requestTimeout: MS.request,
     keepAliveTimeout: limits.keepAliveMs,
     http: {
       headersTimeout: MS.headers,
       connectionsCheckingInterval: MS.check,
       maxHeaderSize: HEADER_BYTES_MAX,
-      // Ours has the envelope.
+      // Our answer uses the API's error envelope.
       requireHostHeader: false,
     },
     exposeHeadRoutes: false,
-    // While draining the handlers answer as before (the framework's own 503 has another envelope): what they do is durable.
+    // While draining, the handlers answer as before, since their effects are durable. The framework's own 503 has another error format.
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAMETER_CHARACTERS_MAX },
     frameworkErrors: (error, request, reply) => {
@@ -84,7 +87,7 @@ export async function openServer(
   });
   guardConnections(app.server);
   guardPace(app.server, PACE);
-  // Bodies are read by the handlers, after authentication: to the framework, with its own refusals of a Content-Type, none has one.
+  // Handlers read bodies after authentication. The framework, which would reject some Content-Types itself, gets to see no body.
   for (const method of app.supportedMethods)
     app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.addHook("onRequest", async (request, reply) => {
@@ -94,7 +97,7 @@ export async function openServer(
   });
   app.addHook("onSend", (request, reply, _payload, done) => {
     if (endsWithAnswer(request.raw) || state.draining) reply.header("Connection", "close");
-    // No answer of ours is to be read as anything but what it says it is.
+    // Browsers must not interpret an answer as any type but the declared one.
     if (!reply.hasHeader("X-Content-Type-Options")) reply.header("X-Content-Type-Options", "nosniff");
     done();
   });
@@ -121,23 +124,23 @@ async function close(
 ): Promise<void> {
   state.draining = true;
   const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
-  // Streams would last as long as their runs; their clients come back, to another process.
+  // Streams would last as long as their runs. Their clients reconnect to another process.
   services.runWatch.drain();
   services.operatorWatch.drain();
   await announceShutdown(state, drainMs);
-  // Again and again: a caller may keep its connection after the answer that it waited for.
+  // Repeatedly, because a caller may keep its connection open after the answer that it waited for.
   const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
   app.server.closeIdleConnections();
   await Promise.race([app.close(), cut.then(() => app.close())]);
   clearInterval(sweep);
 }
 
-/** Whether the service wants requests, and who has asked. */
+/** Whether the service accepts requests, and when load balancers last asked. */
 interface Readiness {
   draining: boolean;
   askedAtMs: number;
   requestAtMs: number;
-  /** Somebody has heard that it drains. */
+  /** Whether a load balancer has seen that it is draining. */
   readonly told: PromiseWithResolvers<void>;
   readonly databaseGoneForMs: () => number;
 }
@@ -151,8 +154,8 @@ const newReadiness = (databaseGoneForMs: () => number): Readiness => ({
 });
 
 /**
- * docs/decisions/0033. A balancer that asks is told, and the port stays open until it sends its requests
- * elsewhere; at most half of the drain.
+ * docs/decisions/0033. A load balancer that polls /readyz sees that the service is draining. The port stays open until it sends
+ * its requests elsewhere, for at most half of the drain time.
  */
 async function announceShutdown(state: Readiness, drainMs: number): Promise<void> {
   if (performance.now() - state.askedAtMs > READINESS_MS.asked) return;

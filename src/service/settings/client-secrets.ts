@@ -6,7 +6,7 @@ import { isJsonObject, texts, type Json } from "#domain/json.ts";
 import { Secret } from "#lib/secret.ts";
 import type { Read, Setting } from "./read-value.ts";
 
-/** What is known without a look into the database. */
+/** The secrets that are known without the database, each with its origins. */
 export function secretSources(
   file: SecretsFile,
   environmentSecret: (name: string) => Secret | null,
@@ -21,7 +21,7 @@ export function secretSources(
   };
 }
 
-/** Secrets of accounts that the settings give: by account (slug), then by name. */
+/** Account secrets from the settings: by account (slug), then by name. */
 export type SecretsFile = ReadonlyMap<string, ReadonlyMap<string, FileSecret>>;
 
 export interface FileSecret {
@@ -34,12 +34,12 @@ export const CLIENT_SECRETS_SETTING: Setting = {
   type: "file",
   default: "unset",
   description:
-    "JSON file with secrets of accounts, for containers and for processes with the api role alone: account, then name, then `value` and `origins`; docs/secrets.md.",
+    "JSON file with account secrets, for containers and for processes with only the api role: account, then name, then `value` and `origins`; docs/secrets.md.",
 };
 
 const NAME = CLIENT_SECRETS_SETTING.name;
 
-/** Read once, at the start. No problem quotes a value. */
+/** Reads the file, once, at the start. Problems never quote a value. */
 export function readClientSecrets(read: Read, cwd: string, problems: string[]): SecretsFile {
   const named = read(NAME);
   if (named === undefined) return new Map();
@@ -68,7 +68,7 @@ export function readClientSecrets(read: Read, cwd: string, problems: string[]): 
       const secret = readSecret(written);
       if (secret === null) return wrong(`must be ${FORM}; ${account}/${name} is not.`);
       const problem = accountSecretProblem({ name, ...secret });
-      if (problem !== null) return wrong(`has a mistake in ${account}/${name}. ${problem.message}`);
+      if (problem !== null) return wrong(`has an error in ${account}/${name}. ${problem.message}`);
       own.set(name, { value: new Secret(secret.value), origins: secret.origins });
     }
     secrets.set(account, own);

@@ -1,13 +1,13 @@
 import type { Secret } from "#lib/secret.ts";
 import { oneOf, readSecret, type Checked, type Read, type Setting } from "./read-value.ts";
 
-/** Which database, and as whom it is migrated. */
+/** The database, and the role that migrates it. */
 export interface DatabaseSettings {
   /** null: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl: Secret | null;
-  /** Of the role that owns the schema. null: the role of `databaseUrl` does, or the embedded PostgreSQL's own owner. */
+  /** The URL with the role that owns the schema. null: the role of `databaseUrl` owns it, or the embedded PostgreSQL's owner. */
   readonly databaseOwnerUrl: Secret | null;
-  /** `auto`: every start and command migrates first. `off`: they refuse an older schema; `latchkey migrate` and `init` migrate. */
+  /** `auto`: every start and command migrates first. `off`: they refuse an older schema; only `latchkey migrate` and `init` migrate. */
   readonly migrate: "auto" | "off";
 }
 
@@ -17,7 +17,7 @@ export const DATABASE_SETTINGS: readonly Setting[] = [
     type: "PostgreSQL URL",
     default: "the embedded PostgreSQL",
     description:
-      "The PostgreSQL (15 or newer) to use instead of the embedded one, as the role of the service; docs/database.md.",
+      "PostgreSQL server (15 or newer) to use instead of the embedded one, with the service's role; docs/database.md.",
     isSecret: true,
   },
   {
@@ -31,7 +31,7 @@ export const DATABASE_SETTINGS: readonly Setting[] = [
     type: "PostgreSQL URL",
     default: "unset: the role of DATABASE_URL migrates",
     description:
-      "The same database as the role that owns the schema: for migrations and their grants alone; docs/database.md.",
+      "The same database with the role that owns the schema, used only for migrations and their grants; docs/database.md.",
     isSecret: true,
   },
   {
@@ -45,7 +45,7 @@ export const DATABASE_SETTINGS: readonly Setting[] = [
     type: "auto | off",
     default: "auto",
     description:
-      "Whether a start migrates the database. With `off` it refuses an older schema, and `latchkey migrate` migrates.",
+      "Whether a start migrates the database. With `off`, a start refuses an older schema, and `latchkey migrate` migrates it.",
   },
 ];
 
@@ -65,7 +65,7 @@ export function readDatabase(
   const databaseOwnerUrl = url("DATABASE_OWNER_URL");
   if (databaseOwnerUrl !== null && databaseUrl === null) {
     problems.push(
-      "DATABASE_OWNER_URL is set and DATABASE_URL is not. Set both, or neither for the embedded PostgreSQL.",
+      "DATABASE_OWNER_URL is set but DATABASE_URL is not. Set both, or neither for the embedded PostgreSQL.",
     );
   }
   const migrate = checked<DatabaseSettings["migrate"]>(

@@ -9,7 +9,7 @@ interface MasterKeyPlace {
   readonly masterKeyKms: string | null;
 }
 
-/** Where the master key is; a file is only asked whether it can be read. */
+/** Where the master key is. For a file, only checks that it is readable. */
 export function readMasterKeyPlace(
   environment: Environment,
   masterKeyFile: string,
@@ -19,7 +19,7 @@ export function readMasterKeyPlace(
   const masterKeyKms = environment["LATCHKEY_MASTER_KEY_KMS"]?.trim() || null;
   if (value && masterKeyKms)
     problems.push(
-      "LATCHKEY_MASTER_KEY and LATCHKEY_MASTER_KEY_KMS can't both be set: a wrapped master key is in its file.",
+      "LATCHKEY_MASTER_KEY and LATCHKEY_MASTER_KEY_KMS can't both be set: a wrapped master key is always in a file.",
     );
   if (!value)
     ifReadable(environment, "LATCHKEY_MASTER_KEY", masterKeyFile, problems, () =>
@@ -28,7 +28,7 @@ export function readMasterKeyPlace(
   return { masterKey: value ? new Secret(value) : null, masterKeyFile, masterKeyKms };
 }
 
-/** The variable wins over the file. */
+/** The variable takes precedence over the file. */
 export function readKey(
   environment: Environment,
   name: string,
@@ -40,7 +40,7 @@ export function readKey(
   return ifReadable(environment, name, file, problems, () => new Secret(readFileSync(file, "utf8").trim()));
 }
 
-/** A file that was named must be there; the default one may be missing (`init` makes it). */
+/** A configured file must exist; the default one may be missing (`init` creates it). */
 function ifReadable<T>(
   environment: Environment,
   name: string,
@@ -55,8 +55,8 @@ function ifReadable<T>(
     const named = Boolean(environment[`${name}_FILE`]?.trim());
     if (code === "ENOENT" && !named) return null;
     const remedy = named
-      ? "Put the key there, readable for this user, or name another file"
-      : "Make it readable for this user, or choose another folder";
+      ? "Store the key there, readable by this user, or name another file"
+      : "Make it readable by this user, or choose another folder";
     problems.push(
       `${named ? `${name}_FILE` : "LATCHKEY_DATA_DIR"}: ${file} can't be read (${code ?? "unknown error"}). ${remedy}.`,
     );

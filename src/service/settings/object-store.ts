@@ -7,13 +7,13 @@ export const OBJECT_STORE_SETTINGS: readonly Setting[] = [
     type: "bucket",
     default: "unset: the folder objects in the data folder",
     description:
-      "Bucket of S3, or of a store that speaks its language, for inputs, record sets and results; docs/objects.md. Credentials are the AWS SDK's own.",
+      "Bucket of S3 or a compatible store, for inputs, record sets and results; docs/objects.md. Credentials come from the AWS SDK.",
   },
   {
     name: "LATCHKEY_S3_PREFIX",
     type: "path",
     default: "empty",
-    description: "Put before the key of every object, so that a bucket can be shared.",
+    description: "Prefix of every object's key, so that a bucket can be shared.",
   },
   {
     name: "LATCHKEY_S3_REGION",
@@ -25,19 +25,19 @@ export const OBJECT_STORE_SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_S3_ENDPOINT",
     type: "URL",
     default: "AWS",
-    description: "Address of a store that is not AWS.",
+    description: "Address of the store, if it is not AWS.",
   },
   {
     name: "LATCHKEY_S3_PUBLIC_ENDPOINT",
     type: "URL",
     default: "LATCHKEY_S3_ENDPOINT",
-    description: "Where callers reach that store to download, when it is another address.",
+    description: "Address at which callers reach the store for downloads, if it differs.",
   },
   {
     name: "LATCHKEY_S3_PATH_STYLE",
     type: "true | false",
     default: "true with an endpoint, else false",
-    description: "Whether the bucket stands in the path of an address, and not in its host name.",
+    description: "Whether the bucket is part of a URL's path instead of its host name.",
   },
 ];
 
@@ -75,7 +75,7 @@ export function readObjectStore(
   };
   if (bucket !== null) return { bucket, ...settings };
   const useless = OBJECT_STORE_SETTINGS.map(({ name }) => name).filter((name) => read(name) !== undefined);
-  // A wrong bucket is a problem already.
+  // An invalid bucket has been reported already.
   for (const name of useless.filter((each) => each !== "LATCHKEY_S3_BUCKET"))
     problems.push(`${name} has no effect unless LATCHKEY_S3_BUCKET is set.`);
   return null;

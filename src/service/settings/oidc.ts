@@ -1,16 +1,16 @@
 import type { Secret } from "#lib/secret.ts";
 import { oneOf, readSecret, type Checked, type Read, type Setting } from "./read-value.ts";
 
-/** Single sign-on of operators: the provider, and how it knows us. */
+/** Single sign-on for operators: the provider, and how it identifies us. */
 export interface OidcSettings {
   readonly issuer: URL;
   readonly clientId: string;
-  /** null: a public client, which PKCE alone protects. */
+  /** null: a public client, protected only by PKCE. */
   readonly clientSecret: Secret | null;
   readonly scopes: string;
-  /** On the button. */
+  /** The provider's name on the button. */
   readonly label: string;
-  /** Our own second factor as well, whatever the provider has asked for. */
+  /** Whether our own second factor is required in addition. */
   readonly requireTotp: boolean;
 }
 
@@ -26,63 +26,63 @@ export const SIGN_IN_SETTINGS: readonly Setting[] = [
     type: "URL",
     default: "unset: no single sign-on",
     description:
-      "OpenID Connect provider that operators sign in at, as its discovery document writes it; docs/single-sign-on.md.",
+      "Issuer of the OpenID Connect provider where operators sign in, exactly as in its discovery document; docs/single-sign-on.md.",
   },
   {
     name: "LATCHKEY_OIDC_CLIENT_ID",
     type: "text",
     default: "unset",
     description:
-      "The client that is registered there. Its redirect URI is LATCHKEY_PUBLIC_URL + /dashboard/oidc.",
+      "Id of the client that is registered there. Its redirect URI is LATCHKEY_PUBLIC_URL + /dashboard/oidc.",
   },
   {
     name: "LATCHKEY_OIDC_CLIENT_SECRET",
     type: "secret",
-    default: "from the file; neither: a public client",
-    description: "Secret of that client.",
+    default: "from the file; without one, a public client",
+    description: "That client's secret.",
     isSecret: true,
   },
   {
     name: "LATCHKEY_OIDC_CLIENT_SECRET_FILE",
     type: "file",
     default: "unset",
-    description: "File that holds the secret of that client.",
+    description: "File with that client's secret.",
   },
   {
     name: "LATCHKEY_OIDC_SCOPES",
     type: "list of scopes",
     default: "openid email",
-    description: "What is asked for, separated by spaces. `openid` must be among them.",
+    description: "Requested scopes, separated by spaces. Must include `openid`.",
   },
   {
     name: "LATCHKEY_OIDC_LABEL",
     type: "text",
     default: "single sign-on",
-    description: "What the button of the sign-in page says after “Sign in with”.",
+    description: "Text after “Sign in with” on the button of the sign-in page.",
   },
   {
     name: "LATCHKEY_OIDC_REQUIRE_TOTP",
     type: "true | false",
     default: "false",
     description:
-      "Whether a sign-in at the provider wants a code of the operator's authenticator app as well. Else the provider answers for the second factor.",
+      "Whether single sign-on also requires a code from the operator's authenticator app. If not, the provider is responsible for the second factor.",
   },
   {
     name: "LATCHKEY_PASSWORD_SIGN_IN",
     type: "on | off",
     default: "on",
     description:
-      "Whether operators may sign in by password. Only where there is single sign-on can it be off.",
+      "Whether operators may sign in with a password. Can be off only if single sign-on is configured.",
   },
 ];
 
-/** How operators sign in. What is wrong is named with its remedy. */
+/** Reads how operators sign in. Each problem is reported with its remedy. */
 export function readSignIn(read: Read, cwd: string, checked: Checked, problems: string[]): SignInSettings {
   const oidc = readOidc(read, cwd, checked, problems);
   const password = checked("LATCHKEY_PASSWORD_SIGN_IN", oneOf(["on", "off"]), "on or off", "on");
   if (password === "off" && oidc === null)
     problems.push(
-      "LATCHKEY_PASSWORD_SIGN_IN is off, and nobody could sign in: set LATCHKEY_OIDC_ISSUER and LATCHKEY_OIDC_CLIENT_ID, or take it away.",
+      "LATCHKEY_PASSWORD_SIGN_IN is off, so nobody could sign in: set LATCHKEY_OIDC_ISSUER and LATCHKEY_OIDC_CLIENT_ID, or unset it.",
     );
   return { oidc, passwordSignIn: password === "on" };
 }
@@ -92,7 +92,7 @@ function readOidc(read: Read, cwd: string, checked: Checked, problems: string[])
   const clientId = checked<string | null>(
     "LATCHKEY_OIDC_CLIENT_ID",
     (text) => (/^[\x20-\x7e]{1,255}$/.test(text) ? text : undefined),
-    "1 to 255 printable ASCII characters, as the provider shows it",
+    "1 to 255 printable ASCII characters, as shown by the provider",
     null,
   );
   const settings = {
@@ -113,7 +113,7 @@ function readOidc(read: Read, cwd: string, checked: Checked, problems: string[])
     problems.push(
       "LATCHKEY_OIDC_ISSUER is set without LATCHKEY_OIDC_CLIENT_ID: set it to the client that is registered there.",
     );
-  // What is wrong with the issuer is a problem already.
+  // An invalid issuer has been reported already.
   if (isNamed("LATCHKEY_OIDC_ISSUER")) return null;
   for (const { name } of SIGN_IN_SETTINGS)
     if (name.startsWith("LATCHKEY_OIDC_") && isNamed(name))
@@ -125,7 +125,7 @@ const ISSUER =
   "an https URL without user, query or fragment (http for a provider on this machine alone), such as https://login.example.com";
 const SCOPES = "names separated by spaces, with openid among them";
 
-/** As it is written: the provider's own documents are compared with it. */
+/** Kept exactly as written, because it is compared with the provider's documents. */
 function readIssuer(text: string): URL | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);

@@ -10,14 +10,14 @@ export const QUOTA_SETTINGS: readonly Setting[] = [
     type: "1 to 100000000, or off",
     default: String(limits.accountQueuedRuns),
     description:
-      "Runs of one account that may wait at once, for their turn or for a busy credential. Over it, a trigger is answered 429.",
+      "Most runs of one account that may wait at once, for a slot or for a busy credential. Above it, a trigger is answered with 429.",
   },
   {
     name: "LATCHKEY_STORED_MB",
     type: "1 to 100000000, or off",
     default: String(limits.accountStoredBytes / MEGABYTE),
     description:
-      "Megabytes (10^6 bytes) that one account may have stored: inputs, and objects of steps and results. Over it, a trigger is answered 422.",
+      "Most megabytes (10^6 bytes) that one account may store: inputs, and objects of steps and results. Above it, a trigger is answered with 422.",
   },
 ];
 

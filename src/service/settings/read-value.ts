@@ -8,11 +8,11 @@ export interface Setting {
   readonly type: string;
   readonly default: string;
   readonly description: string;
-  /** Its value is a secret: once read, it is taken out of the environment. */
+  /** Whether its value is a secret, which is removed from the environment once it is read. */
   readonly isSecret?: true;
 }
 
-/** Reads one setting: its value, or the fallback; what can't be read is a problem that says what it must be. */
+/** Reads one setting: its value, or the fallback. An invalid value becomes a problem that says what it must be. */
 export type Checked = <T>(
   name: string,
   parse: (text: string) => T | undefined,
@@ -35,7 +35,7 @@ export function readPlainUrl(text: string): string | undefined {
 
 export type Read = (name: string) => string | undefined;
 
-/** A setting that is a secret, by itself or in the file that `<name>_FILE` names; the variable wins. null: neither is set. */
+/** Reads a secret setting from its variable, or else from the file that `<name>_FILE` names. null: neither is set. */
 export function readSecret(
   name: string,
   what: string,
@@ -49,11 +49,11 @@ export function readSecret(
   try {
     const text = readFileSync(file, "utf8").trim();
     if (text !== "") return new Secret(text);
-    by.problems.push(`${name}_FILE: ${file} is empty. Put ${what} there.`);
+    by.problems.push(`${name}_FILE: ${file} is empty. Store ${what} there.`);
   } catch (error) {
     const { code = "unknown error" } = error as NodeJS.ErrnoException;
     by.problems.push(
-      `${name}_FILE: ${file} can't be read (${code}). Put ${what} there, readable for this user, or name another file.`,
+      `${name}_FILE: ${file} can't be read (${code}). Store ${what} there, readable by this user, or name another file.`,
     );
   }
   return null;

@@ -19,30 +19,30 @@ import { QUOTA_SETTINGS, readQuotas } from "./quotas.ts";
 import { oneOf, readPlainUrl, type Checked, type Setting } from "./read-value.ts";
 import { hasHome, NO_HOME } from "./home.ts";
 
-/** Everything the environment decides. */
+/** All settings, from the environment. */
 export interface Config extends DatabaseSettings {
   readonly host: string;
   readonly port: number;
-  /** Where callers and end users reach the service, without a trailing slash. null: from host and the port in use. */
+  /** The URL at which callers and end users reach the service, without a trailing slash. null: derived from the host and the port in use. */
   readonly publicUrl: string | null;
-  /** Whether `publicUrl` may be `http:` where anybody on the way reads along. */
+  /** Whether `publicUrl` may be `http:` even though anyone on the path can read the traffic. */
   readonly insecure: boolean;
   readonly dataDir: string;
   /** The key's text, or null when neither a value nor a file gives one. */
   readonly signingKey: Secret | null;
   readonly signingKeyFile: string;
-  /** Only the variable's value: a file is read by who opens, never by a process that only seals. */
+  /** Only the variable's value. The file is read only by a process that opens sealed values. */
   readonly masterKey: Secret | null;
   readonly masterKeyFile: string;
-  /** The AWS KMS key that wraps the file. null: the file is plain. */
+  /** The AWS KMS key that wraps the file. null: the file is not wrapped. */
   readonly masterKeyKms: string | null;
   /** null: the folder `objects` of the data folder. */
   readonly objectStore: S3Settings | null;
   /** How operators sign in. */
   readonly signIn: SignInSettings;
-  /** Who may say where a request comes from. */
+  /** The proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly Network[];
-  /** Of each account. */
+  /** The quotas of each account. */
   readonly quotas: Quotas;
   readonly egressAllow: readonly string[];
   /** Paths of the operator's own node types. */
@@ -53,11 +53,11 @@ export interface Config extends DatabaseSettings {
   readonly loginTimeoutMs: number;
   readonly databaseWaitMs: number;
   readonly drainMs: number;
-  /** Empty but in fault tests. */
+  /** Empty except in fault tests. */
   readonly failpoints: readonly FailpointAction[];
-  /** Secrets of accounts that a file gives. */
+  /** Account secrets from a file. */
   readonly clientSecrets: SecretsFile;
-  /** The value of a variable that a document names (`client_secret_env`); null: it is not set. */
+  /** Reads the variable that a document names (`client_secret_env`); null: it is not set. */
   readonly environmentSecret: (name: string) => Secret | null;
 }
 
@@ -78,21 +78,22 @@ export const SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_PUBLIC_URL",
     type: "URL",
     default: "from host and port",
-    description: "Where callers and end users reach the service; the start of every hosted and download URL.",
+    description:
+      "URL at which callers and end users reach the service; the beginning of every hosted and download URL.",
   },
   {
     name: "LATCHKEY_INSECURE",
     type: "true or false",
     default: "false",
     description:
-      "true: LATCHKEY_PUBLIC_URL may be http:// with a public name, where credentials, keys and sign-ins cross the internet in the clear.",
+      "If true, LATCHKEY_PUBLIC_URL may be http:// with a public name, although credentials, keys and sign-ins then cross the internet unencrypted.",
   },
   {
     name: "LATCHKEY_TRUSTED_PROXIES",
     type: "list of CIDR",
     default: "empty",
     description:
-      "Reverse proxies whose X-Forwarded-For or Forwarded says where a request comes from, separated by commas; docs/reverse-proxy.md.",
+      "Reverse proxies whose X-Forwarded-For or Forwarded header is trusted, separated by commas; docs/reverse-proxy.md.",
   },
   {
     name: "LATCHKEY_DATA_DIR",
@@ -120,19 +121,19 @@ export const SETTINGS: readonly Setting[] = [
     type: "key",
     default: "from the file",
     description:
-      "Master key: the vault's private keys, as the file holds them. Only the worker role needs it; docs/keys.md.",
+      "Master key: the vault's private keys, in the format of the file. Only the worker role needs it; docs/keys.md.",
     isSecret: true,
   },
   {
     name: "LATCHKEY_MASTER_KEY_FILE",
     type: "file",
     default: "master.key in the data folder",
-    description: "File that holds the master key. A process with the api role alone never reads it.",
+    description: "File that holds the master key. A process with only the api role never reads it.",
   },
   {
     name: "LATCHKEY_MASTER_KEY_KMS",
     type: "key id, alias or ARN",
-    default: "unset: the file is plain",
+    default: "unset: the file is not wrapped",
     description:
       "AWS KMS key that the master key's file is wrapped with. Region, credentials and endpoint are the AWS SDK's own settings.",
   },
@@ -158,55 +159,55 @@ export const SETTINGS: readonly Setting[] = [
     name: "LATCHKEY_LOG_LEVEL",
     type: LOG_LEVELS.join(" | "),
     default: "info",
-    description: "Least serious log lines that are written.",
+    description: "Lowest level of log lines that are written.",
   },
   {
     name: "LATCHKEY_LOG_FORMAT",
     type: "json | pretty",
     default: "pretty on a terminal, else json",
-    description: "Form of the log lines, which go to standard error.",
+    description: "Format of the log lines, which go to standard error.",
   },
   {
     name: "LATCHKEY_WORKER_CONCURRENCY",
     type: "1 to 1000",
     default: "20",
     description:
-      "Runs that one worker process executes at once; as many again when it takes over those of a dead one.",
+      "Runs that one worker process executes at once; up to twice as many when it takes over those of a dead worker.",
   },
   {
     name: "LATCHKEY_LOGIN_SECONDS",
     type: "1 to 600",
     default: String(limits.loginTimeoutMs / 1_000),
     description:
-      "Longest that one login of a run may take; the wait for other logins of its credential not counted.",
+      "Time limit for one login of a run, not counting the wait for other logins with the same credential.",
   },
   {
     name: "LATCHKEY_DRAIN_SECONDS",
     type: "0 to 600",
     default: String(limits.drainMs / 1_000),
-    description: "Longest wait for requests and runs under way when the service is told to stop.",
+    description: "Longest wait for requests and runs in progress when the service is told to stop.",
   },
   {
     name: "LATCHKEY_DATABASE_WAIT_SECONDS",
     type: "0 to 600",
     default: "60",
     description:
-      "How long `latchkey serve` waits at its start for a database of DATABASE_URL that does not answer; then it ends with exit code 1.",
+      "How long `latchkey serve` waits at its start for a DATABASE_URL that does not answer, before it exits with code 1.",
   },
   {
     name: "LATCHKEY_FAILPOINTS",
     type: "list of name=kill, throw or delay",
     default: "empty",
     description:
-      "For fault tests only: points at which the service kills itself, fails or hangs. Never set it in production.",
+      "For fault tests only: points at which the service kills itself, fails or hangs. Never set this in production.",
   },
 ];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment as the process was started with it. What is secret in it is taken out of `surroundings`, so that it is neither
- * inherited by a child nor read by code that the service loads.
+ * Returns the environment with which the process was started, and removes secrets from `surroundings`, so that they are neither
+ * inherited by a child process nor read by code that the service loads.
  */
 export function takeEnvironment(surroundings: Record<string, string | undefined> = process.env): Environment {
   const taken = { ...surroundings };
@@ -228,14 +229,14 @@ export class ConfigError extends ExplainedError {
   }
 }
 
-/** What is missing to start, and what to do. */
+/** The process can't start: the message says what is missing and what to do. */
 export class StartRefused extends ExplainedError {}
 
-/** What to say when a key is in neither of its places. */
+/** The message for a key that is neither in a variable nor in a file. */
 export function missingKey(which: "signing" | "master", file: string): StartRefused {
   return new StartRefused(
     `There is no ${which} key: ${file} does not exist and LATCHKEY_${which.toUpperCase()}_KEY is not set. ` +
-      "Run `latchkey init` to make the data folder with its keys, or give the key that belongs to this database.",
+      "Run `latchkey init` to create the data folder with its keys, or provide the key that belongs to this database.",
   );
 }
 
@@ -248,7 +249,7 @@ export function requireSigningKey(config: Config): Secret {
 const whole = (least: number, most: number) => (text: string) =>
   /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
 
-/** Reads the settings. An empty variable counts as unset; a wrong or unknown `LATCHKEY_*` one throws ConfigError. */
+/** Reads the settings. An empty variable counts as unset; throws ConfigError for an invalid or unknown `LATCHKEY_*` variable. */
 export function readConfig(environment: Environment, cwd: string = process.cwd()): Config {
   const problems: string[] = unknownNames(environment);
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
@@ -259,7 +260,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     if (value === undefined) problems.push(`${name} must be ${wants}.`);
     return value ?? fallback;
   };
-  /** In milliseconds, as what it stands in for. */
+  /** Returns milliseconds, like the fallback. */
   const seconds = (name: string, least: number, fallbackMs: number): number =>
     checked(name, whole(least, 600), `a number of seconds from ${least} to 600`, fallbackMs / 1_000) * 1_000;
   const dataDir = resolve(cwd, read("LATCHKEY_DATA_DIR") ?? ".latchkey");
@@ -311,13 +312,13 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
 
 const FAILPOINT_FORM = `a list of NAME=ACTION or NAME=ACTION:HIT, with the actions kill, throw, delay and the names ${FAILPOINTS.join(", ")}`;
 
-/** By itself: commands that need no other setting want this one. Each file once. */
+/** Reads only this setting, for commands that need no other. Lists each file once. */
 export function readNodeFiles(environment: Environment, cwd: string = process.cwd()): readonly string[] {
   const names = (environment["LATCHKEY_NODE_FILES"] ?? "").split(",").map((name) => name.trim());
   return [...new Set(names.filter((name) => name !== "").map((name) => resolve(cwd, name)))];
 }
 
-/** By itself, as the files of node types. Throws ConfigError. */
+/** Reads only this setting. Throws ConfigError. */
 export function fileSecrets(environment: Environment, cwd: string = process.cwd()): SecretsFile {
   const problems: string[] = [];
   const secrets = readClientSecrets((name) => environment[name]?.trim() || undefined, cwd, problems);
@@ -336,19 +337,19 @@ function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publ
     checked("LATCHKEY_INSECURE", oneOf(["true", "false"]), "true or false", "false") === "true";
   if (publicUrl !== null && isPlainPublic(publicUrl) && !insecure)
     problems.push(
-      "LATCHKEY_PUBLIC_URL is public and not encrypted: credentials, keys and sign-ins would cross the internet in the clear. Put a proxy " +
-        "with TLS in front and write https://, or set LATCHKEY_INSECURE=true if that must be.",
+      "LATCHKEY_PUBLIC_URL is public and not encrypted: credentials, keys and sign-ins would cross the internet unencrypted. Put a proxy " +
+        "with TLS in front and use https://, or set LATCHKEY_INSECURE=true to accept this.",
     );
   return { publicUrl, insecure };
 }
 
-/** The surroundings without the settings. */
+/** The environment without the settings. */
 export function foreignEnvironment(environment: Environment): Environment {
   const isOurs = (name: string): boolean => /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/.test(name);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
 }
 
-/** Options for Node that came by the environment. */
+/** Options for Node that were passed in the environment. */
 export function nodeOptions(environment: Environment): readonly string[] {
   return (environment["NODE_OPTIONS"] ?? "").split(/\s+/).filter((option) => option !== "");
 }
@@ -369,8 +370,8 @@ function unknownNames(environment: Environment): string[] {
 }
 
 /**
- * A secret that a document names by its environment variable: `client_secret_env` of a strategy. Null: it is not set, or it is a
- * variable of the service itself, which no document reaches.
+ * Reads a secret that a document names by its environment variable: `client_secret_env` of a strategy. Null: the variable is not
+ * set, or is one of the service's own, which no document may read.
  */
 export function readEnvironmentSecret(name: string, environment: Environment): Secret | null {
   if (isServiceVariable(name)) return null;
