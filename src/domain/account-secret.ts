@@ -53,7 +53,7 @@ export interface AccountSecretProblem {
   readonly message: string;
 }
 
-/** The problem of a given secret; null: it is valid. */
+/** The problem with a given secret; null: it is valid. */
 export function accountSecretProblem(
   secret: AccountSecret & { readonly name: string },
 ): AccountSecretProblem | null {
@@ -70,7 +70,7 @@ export function accountSecretProblem(
 
 function nameProblem({ name }: { readonly name: string }): string | null {
   if (!new RegExp(SECRET_NAME).test(name))
-    return `The name of a secret must consist of letters, digits and \`_\` and must not begin with a digit, unlike ${JSON.stringify(name)}.`;
+    return `The name of a secret must consist of letters, digits and \`_\` and must not begin with a digit; ${JSON.stringify(name)} is not valid.`;
   return isServiceVariable(name)
     ? `${name} is the name of a variable of the service itself; choose another name.`
     : null;
@@ -98,12 +98,12 @@ function originsProblem({ name, origins }: AccountSecret & { readonly name: stri
 /** Hosts to which a request does not leave the machine: only these may use plain http. */
 export const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** The problem of an origin that a secret may be sent to, worded to follow the origin; null: it is valid. */
+/** The problem with an origin that a secret may be sent to, as a phrase that follows the origin; null: it is valid. */
 export function originProblem(origin: string): string | null {
   if (!URL.canParse(origin)) return "is not an origin; write one like https://login.example.com";
   const { protocol, hostname, origin: canonical } = new URL(origin);
   if (protocol !== "https:" && !(protocol === "http:" && LOOPBACK.test(hostname)))
-    return "must begin with https:// (plain http is for loopback hosts)";
+    return "must begin with https:// (plain http is only allowed for loopback hosts)";
   if (hostname.includes("*")) return "contains a wildcard; list every origin";
   return canonical === origin ? null : `must be scheme, host and port only; write ${canonical}`;
 }

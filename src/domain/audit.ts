@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AuditAction } from "./audit-actions.ts";
 
-/** `id`: of the API key, of the end user's hosted session, of the run or of the operator. The shell has none. */
+/** `id`: that of the API key, the end user's hosted session, the run or the operator. The command line has none. */
 export type AuditActor =
   | { readonly kind: "api_key" | "end_user" | "run" | "operator"; readonly id: string }
   | { readonly kind: "cli" | "service" };
@@ -57,7 +57,7 @@ export const INSTALLATION_CHAIN = "installation";
 /** The predecessor hash of a chain's first entry. */
 export const GENESIS = Buffer.alloc(32);
 
-/** docs/decisions/0023; docs/audit.md describes these bytes, and a test follows that page alone. */
+/** docs/decisions/0023; docs/audit.md describes these bytes, and a test is based only on that page. */
 export function entryBytes(entry: AuditEntry): Buffer {
   return frame(["latchkey.audit.entry.v1", ...fieldsOf(entry)]);
 }

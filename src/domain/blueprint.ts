@@ -23,7 +23,7 @@ export interface BlueprintNode {
   readonly timeoutMs: number | null;
   readonly retry: RetryPolicy;
   readonly config: JsonObject;
-  /** Its Blueprint's. */
+  /** The edition of its Blueprint. */
   readonly edition: Edition;
 }
 

@@ -35,7 +35,7 @@ export type LogoMediaType = keyof typeof LOGO_TYPES;
 const SIGNATURE_BYTES = 16;
 const DATA_URI = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 const HOW =
-  "write the picture itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)";
+  "embed the image itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)";
 
 export type ReadLogo =
   | { readonly ok: true; readonly logo: Logo }
@@ -48,11 +48,11 @@ export type ReadLogo =
  */
 export function readLogoUrl(text: string): ReadLogo {
   if (/^https?:/i.test(text))
-    return refuse(`a picture on another server would let that server see every visitor; ${HOW}`);
+    return refuse(`an image on another server would let that server see every visitor; ${HOW}`);
   const [, mediaType = "", encoded = ""] = DATA_URI.exec(text.trim()) ?? [];
-  if (mediaType === "") return refuse(`is not a picture; ${HOW}`);
+  if (mediaType === "") return refuse(`is not an image; ${HOW}`);
   const type = Object.entries(LOGO_TYPES).find(([name]) => name === mediaType);
-  if (type === undefined) return refuse(`pictures of type \`${mediaType}\` are not supported; ${HOW}`);
+  if (type === undefined) return refuse(`images of type \`${mediaType}\` are not supported; ${HOW}`);
   const content = Buffer.from(encoded, "base64");
   if (content.length > limits.logoBytesMax)
     return refuse(`has ${Math.ceil(content.length / 1_024)} KiB; the maximum is 32 KiB`);
@@ -64,7 +64,7 @@ export function readLogoUrl(text: string): ReadLogo {
 
 const refuse = (message: string): ReadLogo => ({ ok: false, message });
 
-/** The problem of a `support_url`, or null. A page must use https: the end user is entering a password. */
+/** The problem with a `support_url`, or null. A page must use https: the end user is entering a password. */
 export function explainSupportUrl(text: string): string | null {
   const says = "must be a web address that begins with https://, or mailto: and an email address";
   if (/[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return says;
@@ -78,7 +78,7 @@ export function explainSupportUrl(text: string): string | null {
 
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 
-/** Of an account document that `apply` has checked. */
+/** Reads an account document that `apply` has checked. */
 export function readBranding(document: JsonObject): Branding | null {
   const branding = document["branding"];
   if (!isJsonObject(branding)) return null;
@@ -91,7 +91,7 @@ export function readBranding(document: JsonObject): Branding | null {
   };
 }
 
-/** Of an account document that `apply` has checked. */
+/** Reads an account document that `apply` has checked. */
 export function readLogo(document: JsonObject): Logo | null {
   const branding = document["branding"];
   const url = isJsonObject(branding) ? text(branding["logo_url"]) : null;

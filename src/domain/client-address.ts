@@ -153,7 +153,7 @@ function parseNode(text: string): Address | null {
   return parseLiteral(/^(\d+\.\d+\.\d+\.\d+):[\w.-]+$/.exec(text)?.[1] ?? text);
 }
 
-/** An address as its standard form writes it; IPv4 inside IPv6 (`::ffff:192.0.2.1`, as sockets give it) is IPv4. */
+/** Parses an address in its standard form. IPv4 inside IPv6 (`::ffff:192.0.2.1`, as sockets report it) becomes IPv4. */
 function parseLiteral(text: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   if (text.includes("%") || !ipaddr.IPv6.isValid(text)) return null;

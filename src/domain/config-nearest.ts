@@ -1,6 +1,6 @@
 import { quote, quoteList } from "./config-problem.ts";
 
-/** The name that `written` was most likely meant to be, or undefined when none is near. */
+/** The name that `written` was most likely meant to be; undefined if none is similar. */
 export function nearestName(written: string, names: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(written.length / 3)) + 1;
@@ -14,7 +14,7 @@ export function nearestName(written: string, names: Iterable<string>): string | 
   return best;
 }
 
-/** `; did you mean …?`, else `; there are: …` when the list is short enough to help. */
+/** `; did you mean …?`, or else `; there are: …` if the list is short enough to help. */
 export function suggestion(written: string, names: Iterable<string>, listWord = "known"): string {
   const all = [...names];
   const nearest = nearestName(written, all);

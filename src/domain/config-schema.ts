@@ -10,7 +10,7 @@ import { FIELD_TYPES } from "./strategy.ts";
 
 /** The description of a schema's `pattern` in messages: `must be …`. */
 export const SAYS = "x-says";
-/** Keys that are planned and not built yet: refused by name (docs/decisions/0030). */
+/** Keys that are planned but not implemented yet: refused by name (docs/decisions/0030). */
 export const UNBUILT_KEYS = "x-unbuilt-keys";
 
 /** Upper limits of durations, in milliseconds; a duration must be longer than 0 unless stated otherwise. */
@@ -41,7 +41,7 @@ const named = (pattern: string, says: string, more: object = {}) =>
   Type.String({ pattern, [SAYS]: says, ...more });
 const text = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength }));
-/** A text for end users: one for all languages, or one per language. */
+/** Text for end users: one for all languages, or one per language. */
 const localText = (description: string, maxLength: number = configLimits.descriptionCharactersMax) =>
   Type.Optional(
     Type.Union(
@@ -49,12 +49,12 @@ const localText = (description: string, maxLength: number = configLimits.descrip
         Type.String({ minLength: 1, maxLength }),
         Type.Object(
           Object.fromEntries(
-            LANGUAGES.map((language) => [language, text(`In the language ${language}`, maxLength)]),
+            LANGUAGES.map((language) => [language, text(`The text in the language ${language}`, maxLength)]),
           ),
           { additionalProperties: false, minProperties: 1 },
         ),
       ],
-      { description: `${description}; one text, or one for each language: \`{ en: …, de: … }\`` },
+      { description: `${description}; one text for all languages, or one for each: \`{ en: …, de: … }\`` },
     ),
   );
 const duration = (description: string) =>
@@ -93,7 +93,7 @@ const retired = Type.Optional(Type.Boolean({ description: "true: accepts no new 
 
 const edition = Type.Optional(
   Type.Enum([...EDITIONS], {
-    description: `The edition of its keys' meaning; default ${LATEST_EDITION}, the latest`,
+    description: `The edition of the keys' meaning; default ${LATEST_EDITION}, the latest`,
   }),
 );
 
@@ -228,7 +228,7 @@ export const strategySchema = Type.Object(
 /** The keys of `login` that every login type has. */
 export const commonLoginKeys = {
   type: Type.String(),
-  cache: duration("How long a logged-in session is cached, sealed; default 0: not at all"),
+  cache: duration("How long a logged-in session is cached (sealed); default 0: not at all"),
   lockout: Type.Optional(
     Type.Union(
       [
@@ -291,8 +291,8 @@ export const blueprintSchema = Type.Object(
 
 /** The keys that every node may have; `when` is evaluated in the scope "counts". */
 export const commonNodeKeys = {
-  id: lowerName({ description: "how other nodes name it" }),
-  type: Type.String({ description: "what the node does" }),
+  id: lowerName({ description: "the node's name in other nodes and expressions" }),
+  type: Type.String({ description: "the type of the node" }),
   name,
   from: Type.Optional(
     Type.Union(
@@ -306,7 +306,7 @@ export const commonNodeKeys = {
     Type.String({
       [EXPRESSION]: "counts",
       minLength: 1,
-      description: "unless it is true the node is skipped, and what reads it sees nothing",
+      description: "a condition: unless it is true, the node is skipped and has no output",
     }),
   ),
   credential: Type.Optional(Type.String({ description: "a slot of `credentials`" })),
@@ -328,7 +328,7 @@ export const commonNodeKeys = {
         initial: duration("Wait before the second attempt; default 500ms"),
         max: duration("Longest wait between attempts; default 5s"),
       },
-      { ...closed, description: "When and how often a failed attempt is repeated" },
+      { ...closed, description: "How often and when a failed attempt is repeated" },
     ),
   ),
 } satisfies Record<string, TSchema>;

@@ -16,5 +16,5 @@ function csvCell(cell: Cell): string {
   return `"${harmless(cell).replaceAll('"', '""')}"`;
 }
 
-/** docs/decisions/0028; OWASP, CSV injection: a leading apostrophe makes a cell a text. Numbers remain numbers, also negative ones. */
+/** docs/decisions/0028; OWASP, CSV injection: a leading apostrophe turns a cell into text. Numbers remain numbers, even negative ones. */
 const harmless = (text: string): string => (FORMULA.test(text) ? `'${text}` : text);

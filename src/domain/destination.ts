@@ -1,9 +1,8 @@
 import { isJsonObject, type Json } from "./json.ts";
 
 /**
- * The plain texts of the vault, each with the origins that it may reach. The format must stay readable for years. Older
- * releases, and this one in a rolling upgrade, ignore unknown parts: a pair with a key that no field can have, an additional
- * member.
+ * The plaintexts of the vault, each with the origins that it may reach. The format must stay readable for years. Older releases,
+ * and this one in a rolling upgrade, ignore unknown parts: a pair with a key that no field can have, an additional member.
  */
 
 /** No field can have this key, since a field's key begins with a letter. */
@@ -40,7 +39,7 @@ export function readCredential(plain: string): CredentialContent {
   return { fields: pairs, origins: origins?.split(" ").filter((origin) => origin !== "") ?? null };
 }
 
-/** JSON of an object (tokens, a logged-in session) with a member `origins` beside its own. */
+/** JSON of an object (tokens, a logged-in session) with an additional member `origins`. */
 export function writeWithOrigins(value: object, origins: readonly string[]): string {
   return JSON.stringify({ ...value, origins });
 }
@@ -54,10 +53,10 @@ export function readWithOrigins<T extends object>(
   return { value: value as T, origins };
 }
 
-/** For everything but credentials, which have their own form. */
+/** For everything except credentials, which have their own form. */
 export type SealedKind = "credential" | "login_session" | "oauth_token";
 
-/** The origins in a plain text of the vault; null: none. Throws UnknownContent. */
+/** The origins in a plaintext of the vault; null: none. Throws UnknownContent. */
 export function originsIn(kind: SealedKind, plain: string): readonly string[] | null {
   return (kind === "credential" ? readCredential(plain) : readWithOrigins(plain)).origins;
 }
@@ -80,7 +79,7 @@ function parse<T extends Json>(plain: string, is: (value: Json) => value is T): 
   try {
     value = JSON.parse(plain) as Json;
   } catch {
-    // The error's message would quote the plain text.
+    // The error's message would quote the plaintext.
     throw new UnknownContent();
   }
   if (!is(value)) throw new UnknownContent();

@@ -27,7 +27,7 @@ export function projectEmbeddedSession(session: EmbeddedSession, embedUrl: strin
     origin: session.origin,
     blueprint_keys: session.blueprintKeys,
     selected_blueprint_key: session.selectedBlueprintKey,
-    // As of any session: null until `completed`.
+    // As for any session: null until `completed`.
     credential_id: session.status === "completed" ? session.credentialId : null,
     credential_ids: session.credentialIds,
     expires_at: session.expiresAt.toISOString(),

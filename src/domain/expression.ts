@@ -4,25 +4,25 @@ import type { Json } from "./json.ts";
 export type ExpressionScopeKind =
   /** root: nothing; `$inputs $metadata $run $nodes` */
   | "run"
-  /** `when`: as `run`, and `$counts.total|valid|invalid` of the node's `from` */
+  /** `when`: like `run`, plus `$counts.total|valid|invalid` of the node's `from` */
   | "counts"
-  /** root: the record's data; as `run`, and `$index $isValid $errors` */
+  /** root: the record's data; like `run`, plus `$index $isValid $errors` */
   | "record"
-  /** root: the response's JSON body; as `run` */
+  /** root: the response's JSON body; like `run` */
   | "response"
-  /** the next page: as `response`, and `$page` */
+  /** the next page: like `response`, plus `$page` */
   | "page"
   /** a request's templates; the node type's `requestScope` selects one of the next three, `run` or `record` */
   | "request"
-  /** as `run`, and `$token` */
+  /** like `run`, plus `$token` */
   | "write"
-  /** as `record`, and `$token` */
+  /** like `record`, plus `$token` */
   | "record-write"
-  /** the look-up of a write: root: the response's JSON body; as `run`, and `$token` */
+  /** the look-up of a write: root: the response's JSON body; like `run`, plus `$token` */
   | "verify"
   /** in a strategy's `login`: `$credential.<field>`, and the values extracted by earlier steps */
   | "login"
-  /** as `login`; root: the response's JSON body */
+  /** like `login`; root: the response's JSON body */
   | "login-response";
 
 /** A schema annotation: this string is a bare JSONata expression. Read by `apply`'s check. */
@@ -34,7 +34,7 @@ export interface Scope {
   readonly root?: Json | undefined;
   /**
    * Instead of `root`, for the only row of a batch: its JSON text, which is parsed where the expression is evaluated. Within the bounds of
-   * `read-json.ts`. Text that is not JSON rejects with NoJson.
+   * `read-json.ts`. Text that is not JSON rejects with NotJson.
    */
   readonly rootText?: string | undefined;
   readonly variables?: { readonly [name: string]: Json } | undefined;
@@ -54,17 +54,17 @@ export interface BoundExpressions {
   /** A bare expression. Throws ExpressionError. `undefined` = the expression has no value. */
   evaluate(source: string, scope?: Scope): Promise<Json | undefined>;
   /**
-   * A template: strings at any depth may hold `{{ expr }}`; a string that is exactly one `{{ expr }}` keeps the value's type;
-   * a key whose template gives nothing is left out; inside a longer string nothing is empty. Throws ExpressionError.
+   * A template: strings at any depth may contain `{{ expr }}`. A string that is exactly one `{{ expr }}` keeps the value's type;
+   * a key whose template has no value is left out; inside a longer string, no value is the empty string. Throws ExpressionError.
    */
   render(template: Json, scope?: Scope): Promise<Json | undefined>;
-  /** Several expressions for each row of a batch, in one hop to the thread: `result[row][expression]`. Never throws for a row. */
+  /** Several expressions for each row of a batch, in one call to the thread: `result[row][expression]`. Never throws for a row. */
   evaluateBatch(sources: readonly string[], rows: readonly Scope[]): Promise<readonly (readonly Outcome[])[]>;
 }
 
 /** The input of an expression is not JSON. */
-export class NoJson extends Error {
-  override readonly name = "NoJson";
+export class NotJson extends Error {
+  override readonly name = "NotJson";
   constructor() {
     super("is not JSON");
   }

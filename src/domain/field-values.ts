@@ -19,7 +19,7 @@ export function fieldVariable(type: FieldType, stored: string): Json {
 /** Shorter lines of a file are not treated as secrets, since they would match ordinary text. */
 const LINE_CHARACTERS_MIN = 24;
 
-/** The texts that disclose a secret field if a target echoes them: every header's value, every line of a file. */
+/** The strings that disclose a secret field if a target echoes them: every header's value, every line of a file. */
 export function secretTexts({ type }: StrategyField, stored: string): readonly string[] {
   if (type === "headers") return readHeaders(stored).map(([, value]) => value);
   if (type !== "file" && type !== "textarea") return [stored];

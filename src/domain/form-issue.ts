@@ -25,7 +25,7 @@ export const ISSUES = {
   header_value: "{field}: a header's value has characters that are not allowed in a header.",
   header_twice: "{field}: a header is given twice.",
   totp_migration:
-    "That is a link for moving accounts between phones, which has no single key. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+    "That is a link for moving accounts between phones, which does not contain a single key. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_other_link:
     "That is a link, but not one that begins with otpauth://totp/. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_code:
@@ -35,8 +35,8 @@ export const ISSUES = {
   totp_kind:
     "The link must begin with otpauth://totp/. Copy the key shown beside the QR code, or the whole otpauth:// link.",
   totp_twice:
-    "The link has one of its settings twice. Copy the key shown beside the QR code, or the whole otpauth:// link.",
-  totp_encoder: "The link is for a special kind of codes, which is not supported.",
+    "The link contains one of its settings twice. Copy the key shown beside the QR code, or the whole otpauth:// link.",
+  totp_encoder: "The link is for a special kind of code, which is not supported.",
   totp_algorithm: "The link uses an algorithm other than SHA1, SHA256 and SHA512.",
   totp_digits: "The link is for codes that do not have {min} to {max} digits.",
   totp_period: "The link is for codes that do not change every {min} to {max} seconds.",
@@ -56,7 +56,7 @@ export const ISSUES = {
   key_other: "This key does not belong to the certificate.",
   key_none: "This contains no private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----.",
   key_locked: "This key is protected by a passphrase, which was not given.",
-  key_wrong_passphrase: "The key does not open with this passphrase.",
+  key_wrong_passphrase: "The key can't be decrypted with this passphrase.",
   key_broken: "This key can't be read. It may be incomplete.",
 } as const satisfies Readonly<Record<string, Sentence>>;
 
@@ -69,7 +69,7 @@ export interface FormIssue {
   readonly numbers?: Readonly<Record<string, number>>;
 }
 
-/** A text with places like `{field}`, or its forms by the number in `{count}` (CLDR's plural categories). */
+/** A sentence with placeholders like `{field}`, or its plural forms for the number in `{count}` (CLDR's plural categories). */
 export type Sentence =
   | string
   | (Readonly<Partial<Record<Exclude<Intl.LDMLPluralRule, "other">, string>>> & { readonly other: string });

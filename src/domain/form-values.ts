@@ -14,9 +14,9 @@ export interface CheckedForm {
 }
 
 /**
- * Checks a submitted form against its strategy. Names that are not fields are ignored (the form's hidden inputs
- * begin with `_`). Passwords and texts are kept to the byte: a space at the end may belong to a password. Email and web addresses
- * lose the spaces around them; a TOTP secret becomes the one text that `parseTotpSecret` reads, whatever its spacing was.
+ * Checks a submitted form against its strategy. Names that are not fields are ignored (the form's hidden inputs begin with `_`).
+ * Passwords and text are stored unchanged: a space at the end may belong to a password. Spaces around email and web addresses are
+ * removed; a TOTP secret is stored in the canonical form of `parseTotpSecret`.
  */
 export function checkFormValues(
   fields: readonly StrategyField[],
@@ -90,7 +90,7 @@ function checkPattern({ pattern }: StrategyField, value: string): FormIssue | un
   return pattern === null || RE2JS.compile(pattern).matches(value) ? undefined : issue("pattern");
 }
 
-/** As permissive as HTML's check: one `@`, no blanks, text on both sides. The target decides whether the address exists. */
+/** As permissive as HTML's check: one `@`, no spaces, text on both sides. The target decides whether the address exists. */
 const EMAIL = /^[^\s@\p{Cc}]{1,64}@(?!\.)(?!.*\.\.)[^\s@\p{Cc}]{1,253}(?<!\.)$/u;
 
 function checkType(field: StrategyField, value: string): Checked {

@@ -20,7 +20,7 @@ const WHOLE = new RegExp(`^${HANDLE_SOURCE}$`);
 
 export const isHandle = (text: string): boolean => WHOLE.test(text);
 
-/** Removes handles from a text that is shown or stored permanently. */
+/** Removes handles from text that is shown or stored permanently. */
 export function withoutHandles(text: string, place = REDACTED): string {
   return text.includes(HANDLE_PREFIX) ? text.replace(HANDLES, place) : text;
 }
@@ -41,7 +41,7 @@ export function withHandlesOf(before: Json | undefined, edited: Json): Json {
   }
   if (!isJsonObject(edited)) return edited;
   const fields = isJsonObject(before) ? before : {};
-  // `fromEntries` defines: a key `__proto__` stays a key.
+  // `fromEntries` defines properties, so a key `__proto__` remains an ordinary key.
   return Object.fromEntries(
     Object.entries(edited).map(([key, item]) => [
       key,

@@ -2,7 +2,7 @@
 export interface StreamedBody {
   readonly sizeBytes: number;
   readonly open: () => AsyncIterable<Uint8Array>;
-  /** The parts of the body, if known: texts as bytes, and files. */
+  /** The parts of the body, if known: strings as bytes, and files. */
   readonly sections?: readonly (Uint8Array | StreamedBody)[] | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface OutboundRequest {
   /** Redirects to follow inside the allowed hosts; 0 = none (the redirect itself is the response). */
   readonly redirectsMax?: number | undefined;
   readonly timeoutMs?: number | undefined;
-  /** The body may be long: it is streamed to a file of the run and not held in memory. */
+  /** The body may be long: it is streamed to a file of the run instead of memory. */
   readonly toFile?: boolean | undefined;
 }
 

@@ -18,7 +18,7 @@ export function hashIdempotencyKey(key: string): Buffer {
   return hash("sha256", key, "buffer");
 }
 
-/** One part of a multipart body, as far as it counts for "the same body" (docs/decisions/0010, case 17). */
+/** The attributes of a multipart body's part that count for "the same body" (docs/decisions/0010, case 17). */
 export interface PartPrint {
   readonly name: string;
   readonly indexInName: number;

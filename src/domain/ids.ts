@@ -20,7 +20,7 @@ export type IdKind = keyof typeof ID_PREFIX;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Whether a text has the form of an id of this service. A malformed id is never looked up: it is 404 (docs/decisions/0011). */
+/** Whether a string has the form of an id of this service. A malformed id is never looked up: it is 404 (docs/decisions/0011). */
 export function isId(kind: IdKind, text: string): boolean {
   const prefix = ID_PREFIX[kind];
   return text.startsWith(prefix) && /^[0-9A-Za-z]{20,40}$/.test(text.slice(prefix.length));

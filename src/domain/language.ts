@@ -2,7 +2,7 @@
 export const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "ar"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** A text of an operator's document: one for all languages, or one per language. */
+/** Text in an operator's document: one for all languages, or one per language. */
 export type LocalText = string | Readonly<Partial<Record<Language, string>>>;
 
 export const isLanguage = (text: string): text is Language => LANGUAGES.some((language) => language === text);

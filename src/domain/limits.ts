@@ -22,14 +22,14 @@ export const limits = {
   /** Spec, Limits: presigned URLs expire after two hours. */
   presignedUrlLifetimeMs: 2 * 3_600_000,
 
-  /** docs/decisions/0011: names and texts. */
+  /** docs/decisions/0011: names and other strings. */
   nameCharactersMax: 255,
   returnUrlCharactersMax: 2_048,
 
   /** docs/api.md#limits. */
   accountSecretsMax: 200,
   accountSecretCharactersMax: 16_384,
-  /** As the table's CHECK. */
+  /** The same as in the table's CHECK. */
   accountSecretOriginsMax: 20,
   jsonBodyBytesMax: 1_048_576,
   triggerJsonBytesMax: 5 * 1_048_576,
@@ -71,7 +71,7 @@ export const limits = {
   /** RFC 6265, 6.1: cookies of one domain, and in all, that a login or a node may be given. */
   domainCookiesMax: 50,
   cookiesMax: 3_000,
-  /** Values that a login gives (headers, parameters, cookies, what it extracts), each of which is looked for in all that targets say. */
+  /** Values of a login (headers, parameters, cookies, extracted values), each of which is searched for in all of a target's answers. */
   sessionSecretsMax: 500,
   /** Cookies set after the login; only the newest are redacted. */
   lateCookiesMax: 200,
@@ -85,14 +85,14 @@ export const limits = {
   /** Timeouts of a whole run, and of its logins. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
-  /** Attempts of a login's request, and the waits between them, as long as nothing of the credential was sent. */
+  /** Attempts of a login's request, and the waits between them, as long as no part of the credential was sent. */
   loginAttemptsMax: 3,
   loginRetry: { backoff: "exponential", initialMs: 500, maxMs: 5_000 },
   /** Steps of a login of several requests. */
   loginStepsMax: 40,
-  /** Margin of a login's lock over its timeout, so that the login ends before its lock. */
+  /** Margin of a login's lock over its timeout, so that the login ends before the lock does. */
   loginMarginMs: 10_000,
-  /** Node.js's timers fire at once above this. */
+  /** Timers of Node.js with a longer delay fire at once. */
   timerMsMax: 2 ** 31 - 1,
   /** Time for which the right to log in is reserved for a run that was called and waits for a slot. */
   loginTurnMs: 30_000,
@@ -127,19 +127,19 @@ export const limits = {
   /** Upper limits of `max_bytes`: for a response that is read whole, and for one that is streamed. */
   wholeBytesMax: 100_000_000,
   streamedBytesMax: 10_000_000_000,
-  /** Length of a text that becomes a field of a record, and of the lines before the header of a CSV. */
+  /** Length of text that becomes a field of a record, and of the lines before the header of a CSV. */
   textFieldCharactersMax: 10_000_000,
   skippedLinesMax: 10_000,
   pagesMax: 10_000,
-  /** Of a node with `for_each`, and turns of a loop. */
+  /** Concurrency of a node with `for_each`, and of a loop's iterations. */
   requestsAtOnceMax: 20,
-  /** Of a loop: its steps, and the records of one that `$steps` shows. */
+  /** Steps of a loop, and records of a step that are available in `$steps`. */
   loopStepsMax: 20,
   stepVariableRecordsMax: 1_000,
   /** Time for which a sent write may continue after its run was stopped; less than the drain. */
   writeGraceMs: 5_000,
 
-  /** docs/blueprints.md#expressions: 1 s an expression. */
+  /** docs/blueprints.md#expressions: 1 s per expression. */
   expressionMs: 1_000,
   expressionThreadMiB: 256,
   /** CPU time of an evaluation, and of a batch, in the common queue; longer ones move to a separate queue. */
@@ -148,12 +148,12 @@ export const limits = {
   /** docs/blueprints.md#expressions: `$nodes.<id>` for sets up to this many records. */
   nodesVariableRecordsMax: 10_000,
   recordBatchSizeMax: 500,
-  /** Of a group, for each field that collects. */
+  /** Values, and their characters, that each `collect` field of a group may have. */
   collectedValuesMax: 10_000,
   collectedCharactersMax: 4_000_000,
   /** Nesting levels of JSON from a target or a file. */
   dataDepthMax: 500,
-  /** Values in JSON that is parsed whole; and the estimated memory of such JSON in a process at a time. */
+  /** Values in JSON that is parsed as a whole; and the memory reserved for such JSON in a process. */
   dataValuesMax: 1_000_000,
   jsonRoomBytesMax: 192 * 1_048_576,
   stepLogLinesMax: 200,
@@ -181,7 +181,7 @@ export const limits = {
   /** Default quotas of one account. */
   accountQueuedRuns: 1_000_000,
   accountStoredBytes: 1_000_000_000_000,
-  /** Maximum age of the counts; near a quota: the minimum time between two counts, also as a multiple of a count's duration. */
+  /** Maximum age of the counts. Near a quota: the minimum time between two counts, also as a multiple of a count's duration. */
   usageFreshMs: 60_000,
   usageCountEveryMs: 1_000,
   usageCountShare: 20,
@@ -204,13 +204,13 @@ export const limits = {
   eventStreamsMax: 2_000,
   eventHeartbeatMs: 15_000,
   eventStreamMs: 3_600_000,
-  /** Of dashboards: tabs of one browser, and of all in a process. */
+  /** Event streams of dashboards: per session, and in a process. */
   dashboardStreamsPerSessionMax: 20,
   dashboardStreamsMax: 500,
   /** Maximum age of the state in a stream if every notification is lost. */
   eventPollMs: 1_000,
 
-  /** docs/api.md#triggers: names in the header `Ignored-Keys`, and bytes of it in all. */
+  /** docs/api.md#triggers: names in the header `Ignored-Keys`, and its total bytes. */
   ignoredKeysMax: 20,
   ignoredKeyCharactersMax: 64,
   ignoredKeysBytesMax: 4_096,
@@ -220,7 +220,7 @@ export const limits = {
   /** docs/decisions/0005. */
   heartbeatMs: 5_000,
   heartbeatStaleMs: 15_000,
-  /** After this time without a sent heartbeat, a worker starts no write and no login: others may take its runs over. */
+  /** After this time without a sent heartbeat, a worker starts no write and no login, because others may take over its runs. */
   selfFenceMs: 10_000,
   lostLeasesMax: 3,
 

@@ -18,8 +18,8 @@ interface Rule {
 const ALL = OPERATOR_ROLES;
 
 /**
- * The permissions: the one table. Every route of `/operator/v1` refers to a line of it, and the router accepts no route that
- * does not; a role that the line does not list is refused.
+ * The table of all permissions. The router accepts a route of `/operator/v1` only if it refers to a line of this table; a role
+ * that the line does not list is refused.
  */
 export const PERMISSIONS = {
   /** One's own sign-in, sessions, password and second factor; also before the second factor is set up. */
@@ -30,10 +30,10 @@ export const PERMISSIONS = {
   "run.cancel": { roles: ["admin", "operator"] },
   "run.purge": { roles: ["admin", "operator"], stepUp: "now" },
   "review.read": { roles: ALL },
-  /** The records themselves are end users' data. */
+  /** Records are end users' data. */
   "review.records": { roles: ["admin", "operator", "reviewer"] },
   "review.decide": { roles: ["admin", "operator", "reviewer"] },
-  /** "It did not happen" sends a write once more. */
+  /** Deciding "it did not happen" sends a write again. */
   "write.decide": { roles: ["admin", "operator"], stepUp: "lately" },
   "credential.read": { roles: ["admin", "operator", "viewer"] },
   "credential.unlock": { roles: ["admin", "operator"] },
@@ -74,7 +74,7 @@ export function mustHaveSecondFactor(role: OperatorRole): boolean {
   return role === "admin";
 }
 
-/** The visible parts of an operator, for others and for the operator. */
+/** The visible properties of an operator. */
 export interface OperatorView {
   readonly id: string;
   readonly email: string;
@@ -111,7 +111,7 @@ export function isOperatorName(text: string): boolean {
 
 const PASSWORD_CHARACTERS = { min: 12, max: 256 };
 
-/** The problem of a new password, as a message; null: it is valid. Never quotes it. */
+/** The problem with a new password, as a message that never quotes it; null: it is valid. */
 export function explainPassword(password: string, email: string): string | null {
   const length = Array.from(password).length;
   if (length < PASSWORD_CHARACTERS.min || length > PASSWORD_CHARACTERS.max)

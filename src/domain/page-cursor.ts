@@ -1,7 +1,7 @@
 import { limits } from "./limits.ts";
 import { invalidField } from "./problem.ts";
 
-/** The last item of a page: lists go by time and id, newest first. */
+/** The last item of a page: lists are ordered by time and id, newest first. */
 export interface PageEnd {
   readonly atMs: number;
   readonly id: string;
@@ -16,7 +16,7 @@ export interface PageRequest {
 
 const CURSOR = /^(\d{1,15})\.([A-Za-z0-9_]{1,80})$/;
 
-/** Opaque to callers; any other text is refused. Throws Problem 422. */
+/** Opaque to callers; any other string is refused. Throws Problem 422. */
 export function readPage(query: { cursor?: string; limit?: number }): PageRequest {
   const rows = (query.limit ?? limits.pageItems) + 1;
   if (query.cursor === undefined) return { after: null, rows };

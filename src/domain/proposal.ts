@@ -5,7 +5,10 @@ export type ProposalKind = (typeof PROPOSAL_KINDS)[number];
 export const PROPOSAL_STATUSES = ["open", "confirmed", "applied", "discarded", "expired", "stale"] as const;
 export type ProposalStatus = (typeof PROPOSAL_STATUSES)[number];
 
-/** `confirmed`: of a rebinding, which a process with the master key executes. `open` to `open` is a confirmation that is not the last. */
+/**
+ * `confirmed`: for a rebinding, which is executed by a process with the master key. `open` to `open` is a confirmation that is
+ * not the last.
+ */
 export const PROPOSAL_TRANSITIONS: Readonly<Record<ProposalStatus, readonly ProposalStatus[]>> = {
   open: ["open", "confirmed", "applied", "discarded", "expired", "stale"],
   confirmed: ["applied", "discarded", "expired"],
@@ -58,7 +61,7 @@ export type ProposalContent = { readonly needs: readonly Need[] } & (
   | { readonly kind: "rebinding"; readonly credentials: readonly ProposedRebinding[] }
 );
 
-/** For people: a sentence. */
+/** Describes the need in a sentence for people. */
 export function describeNeed({ kind, account, id, why, origins, credentials }: Need): string {
   const name = kind === "account" ? `account ${id}` : `${kind} ${account}/${id}`;
   const connected =

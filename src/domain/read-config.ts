@@ -3,7 +3,7 @@ import { matchesSchema } from "./matches-schema.ts";
 import { assert } from "#lib/assert.ts";
 import type { JsonObject } from "./json.ts";
 
-// Configs of stored versions are read for every run; a checked one remains valid.
+// Configs of stored versions are read for every run. One that was checked remains valid.
 const checked = new WeakMap<JsonObject, TSchema>();
 
 /** The config with the type of its schema. `apply` has checked it: a mismatch here is a bug in the service, not a mistake of the author. */

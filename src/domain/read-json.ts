@@ -42,7 +42,7 @@ export type ReadRoot =
 
 /**
  * JSON as the root of an expression: small text is parsed here, large text in the thread that evaluates the expression, so that it does not
- * block. That thread reports errors as NoJson.
+ * block. That thread reports errors as NotJson.
  */
 export function readRoot(text: string): ReadRoot {
   if (text.length <= UNCHECKED_CHARACTERS) {

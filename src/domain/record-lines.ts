@@ -3,7 +3,7 @@ import type { DataRecord, RecordBatches } from "./record.ts";
 
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;
-/** A batch of long records is cut short, because a sort that merges its chunks reads many at once. */
+/** A batch of long records is limited, because a sort that merges its chunks reads many batches at once. */
 const BATCH_BYTES_MAX = 128_000;
 
 /** Reads records from newline-delimited JSON. */
@@ -47,7 +47,7 @@ async function* listsOfLines(
   if (list.length > 0) yield list;
 }
 
-/** The last line break before `wanted`, or the first behind it; -1: there is none. */
+/** The last line break before `wanted`, or else the first after it; -1: there is none. */
 function endOfLines(buffer: Buffer, start: number, wanted: number): number {
   const before = buffer.lastIndexOf(NEWLINE, Math.min(wanted, buffer.length) - 1);
   return before >= start ? before : buffer.indexOf(NEWLINE, start);

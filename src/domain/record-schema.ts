@@ -39,15 +39,15 @@ export function compileAuthorSchema(schema: Json): CompiledAuthorSchema {
 }
 
 function compile(schema: Json): CompiledAuthorSchema {
-  if (!isJsonObject(schema)) return { problem: "a schema is an object (JSON Schema 2020-12)" };
+  if (!isJsonObject(schema)) return { problem: "a schema must be an object (JSON Schema 2020-12)" };
   try {
     if (metaSchemas.validateSchema({ ...schema }) !== true) {
       const error = metaSchemas.errors?.[0];
       return {
-        problem: `not a JSON Schema (2020-12): ${error?.instancePath || "the schema"} ${error?.message ?? "is wrong"}`,
+        problem: `not a JSON Schema (2020-12): ${error?.instancePath || "the schema"} ${error?.message ?? "is invalid"}`,
       };
     }
-    // One instance per schema: nothing of one author (an `$id`, a compiled pattern) is reachable from the schema of another.
+    // One instance per schema, so that a schema can't reach parts of another author's schema (an `$id`, a compiled pattern).
     const ajv = withFormats(
       new Ajv2020({
         allErrors: true,
@@ -71,7 +71,7 @@ function compile(schema: Json): CompiledAuthorSchema {
     });
     return authorSchema(ajv.compile(schema));
   } catch (error) {
-    // Ajv's and re2js's messages speak of the schema, which is the author's own text.
+    // Ajv's and re2js's messages refer only to the schema, which is the author's own text.
     return {
       problem: `the JSON Schema does not compile: ${error instanceof Error ? error.message : String(error)}`,
     };

@@ -7,14 +7,14 @@ export interface RecordError {
   readonly message: string;
 }
 
-/** What flows between nodes and what the results show. Spec, Run results: `data`, `errors`, `isValid`. */
+/** A record, as it flows between nodes and appears in results. Spec, Run results: `data`, `errors`, `isValid`. */
 export interface DataRecord {
   readonly data: { readonly [field: string]: Json };
   readonly errors: readonly RecordError[];
   readonly isValid: boolean;
 }
 
-/** Record sets flow in batches of at most `limits.recordBatchSizeMax`, and are never held whole. */
+/** Record sets flow in batches of at most `limits.recordBatchSizeMax` and are never completely in memory. */
 export type RecordBatches = AsyncIterable<readonly DataRecord[]>;
 
 export function validRecord(data: { readonly [field: string]: Json }): DataRecord {

@@ -1,14 +1,14 @@
 /**
- * Why a signed row is not used. `unsigned`: it has no MAC. `forged`: its content is not what was signed. `outdated`: it was
- * signed once, and the audit log has a later one. `deleted`: the audit log has it, and it is missing.
+ * Why a signed row is not used. `unsigned`: it has no MAC. `forged`: its content differs from what was signed. `outdated`: it was
+ * once valid, but the audit log has a later version. `deleted`: the audit log has it, but it is missing.
  */
 export type RowFault = "unsigned" | "forged" | "outdated" | "deleted";
 
 const FAULTS: Readonly<Record<RowFault, string>> = {
   unsigned: "has no signature of this installation",
   forged: "was changed: its signature does not match its content",
-  outdated: "is older than the newest one that the audit log names",
-  deleted: "is missing, though the audit log records it",
+  outdated: "is older than the newest version in the audit log",
+  deleted: "is missing, although it is in the audit log",
 };
 
 /** This installation did not write a row that must be signed. The row is not used. */

@@ -5,7 +5,7 @@ export type Cell = string | boolean | NumberText | null;
 
 type Fields = ReadonlyMap<string, JsonTree>;
 
-/** The columns of a table of records: the keys of all data in the order of first occurrence, and two of the service's. */
+/** The columns of a table of records: the keys of all data in the order of first occurrence, and two columns of the service. */
 export interface TableColumns {
   readonly fields: readonly string[];
   readonly headings: readonly string[];
@@ -40,7 +40,7 @@ function cellOf(value: JsonTree | undefined): Cell {
   return isLeaf ? value : writeJsonText(value);
 }
 
-/** `field: message`, one after the other; nothing for a record without. */
+/** `field: message` for each error; nothing for a record without errors. */
 function errorsText(errors: JsonTree | undefined): string | null {
   if (!Array.isArray(errors) || errors.length === 0) return null;
   return (errors as readonly JsonTree[]).map(errorText).join("; ");

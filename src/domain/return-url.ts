@@ -33,14 +33,14 @@ export function checkReturnUrl(text: string, allowedOrigins: readonly string[]):
 export function canonicalOrigin(text: string): string | undefined {
   const read = readWebUrl(text);
   if ("reason" in read) return undefined;
-  // The parser accepts `*` as a character, but its author means a wildcard, which is not supported.
+  // The parser accepts `*` as an ordinary character, but the author means a wildcard, which is not supported.
   return /^https?:\/\/[^/?#*]+\/?$/i.test(text) ? read.url.origin : undefined;
 }
 
 function readWebUrl(text: string): { readonly url: URL } | { readonly reason: string } {
   if (/[\u0000-\u0020\u007f\\]/.test(text) || !text.isWellFormed()) {
     return {
-      reason: "`return_url` must not contain spaces, control characters, lone surrogates or backslashes.",
+      reason: "`return_url` must not contain spaces, control characters, unpaired surrogates or backslashes.",
     };
   }
   const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1];
@@ -60,9 +60,9 @@ function readWebUrl(text: string): { readonly url: URL } | { readonly reason: st
 }
 
 /**
- * Whether the host as written is the host as parsed, which full-width letters, percent-encoding, soft hyphens, ideographic
- * dots and octal addresses are not. Two spellings are free: of IPv6 in brackets, and of an internationalised name that
- * survives the way there and back.
+ * Whether the host as written is the host as parsed, which full-width letters, percent-encoding, soft hyphens, ideographic dots
+ * and octal addresses are not. Two spellings are allowed: IPv6 in brackets, and an internationalised name that is unchanged by a
+ * round trip.
  */
 function isPlainHost(written: string, parsed: string): boolean {
   if (written.toLowerCase() === parsed || written.startsWith("[")) return true;
@@ -70,9 +70,9 @@ function isPlainHost(written: string, parsed: string): boolean {
 }
 
 /**
- * The redirect of the end user: the parsed URL with `session_id` as the last parameter of its query. An existing `session_id`
- * is removed (it could be another person's session: docs/decisions/0018); every other byte of the query and the
- * fragment stay. Spec, Credential session, `return_url`. The URL must have passed `checkReturnUrl`.
+ * The redirect of the end user: the parsed URL with `session_id` as the last parameter of its query. An existing `session_id` is
+ * removed (it could be another person's session: docs/decisions/0018); every other byte of the query and the fragment is
+ * preserved. Spec, Credential session, `return_url`. The URL must have passed `checkReturnUrl`.
  */
 export function appendSessionId(returnUrl: string, sessionId: string): string {
   const [beforeFragment, fragment] = cut(new URL(returnUrl).href, "#");
@@ -93,6 +93,6 @@ function cut(text: string, mark: string): [before: string, rest: string] {
 
 /** Names are compared as receivers decode them: `session%5Fid` is one too. */
 function isSessionId(parameter: string): boolean {
-  // With its separator: alone, a `?` at its beginning would be dropped.
+  // Includes its separator: otherwise a `?` at its beginning would be dropped.
   return new URLSearchParams(`&${parameter}`).has("session_id");
 }

@@ -69,7 +69,7 @@ export function readChanges(
   const excluded = wanted.exclusions.flatMap(({ at, ordinal }) => (take(at, ordinal) ? [ordinal] : []));
   if (taken.size > limits.reviewChangesMax) {
     problems.push(
-      `${taken.size} records are changed; at most ${limits.reviewChangesMax} can be. Change the Blueprint, or its source, instead`,
+      `${taken.size} records are changed, but the maximum is ${limits.reviewChangesMax}. Change the Blueprint or its source instead`,
     );
   }
   if (problems.length === 0) return { ok: true, edits, excluded };
@@ -97,7 +97,7 @@ function explainData(data: Json): string | null {
     : null;
 }
 
-/** Without recursion: what comes from outside may be deeper than the stack. */
+/** Not recursive: untrusted data may be deeper than the stack allows. */
 function isDeeperThan(json: Json, levels: number): boolean {
   let layer: readonly Json[] = [json];
   for (let depth = 0; layer.length > 0; depth++) {

@@ -6,7 +6,7 @@ export type DeliveryMethod = "direct" | "presigned_url";
 export interface StoredResult {
   readonly key: string;
   readonly totalRecords: number;
-  /** Of the JSON text, uncompressed. */
+  /** The size of the JSON text, uncompressed. */
   readonly jsonBytes: number;
   readonly content: Buffer | null;
   /** null: the content is in `content`. */
@@ -16,7 +16,7 @@ export interface StoredResult {
 /** An upper bound of the bytes of JSON around the records: the envelope, its names and the metadata. */
 const ENVELOPE_BYTES = 512;
 
-/** docs/decisions/0029: computed when the run completes, stored with it. */
+/** docs/decisions/0029: computed when the run completes, and stored with it. */
 export function estimateResponseBytes(
   results: readonly Pick<StoredResult, "key" | "jsonBytes">[],
   metadataBytes: number,

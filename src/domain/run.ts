@@ -31,7 +31,7 @@ export function isTerminal(status: RunStatus): boolean {
   return TERMINAL_RUN_STATUSES.includes(status);
 }
 
-/** The statuses from which a run may move to `status`: what an UPDATE's `where status = any(…)` takes. */
+/** The statuses from which a run may change to `status`, for `where status = any(…)` of an UPDATE. */
 export function runStatusesBefore(status: RunStatus): readonly RunStatus[] {
   return RUN_STATUSES.filter((from) => (RUN_TRANSITIONS[from] as readonly RunStatus[]).includes(status));
 }

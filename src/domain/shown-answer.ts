@@ -8,7 +8,7 @@ export interface ShownAnswer {
   /** The target of a redirect that was not followed. */
   readonly leads_to: string | null;
   readonly content_type: string | null;
-  /** Of an HTML page. */
+  /** The title of an HTML page. */
   readonly title: string | null;
   /** The first characters, of an HTML page its visible text; empty if the response is not text. */
   readonly begins: string;

@@ -46,7 +46,7 @@ export interface StrategyField {
   readonly placeholder: LocalText | null;
   readonly help: LocalText | null;
   readonly autocomplete: string | null;
-  /** Of a `select`; empty for every other type. */
+  /** The choices of a `select`; empty for every other type. */
   readonly options: readonly FieldOption[];
   /** Never rendered again, and redacted from everything that a run stores. */
   readonly secret: boolean;
@@ -62,7 +62,7 @@ export interface Strategy {
   readonly fields: readonly StrategyField[];
   /** `{type, …}`: the keys of its login type, as written. */
   readonly login: JsonObject & { readonly type: string };
-  /** How long a logged-in session is kept, sealed; 0 = never. */
+  /** How long a logged-in session is cached (sealed); 0 = never. */
   readonly cacheMs: number;
   /** Rejected logins in a row after which the credential is locked for a while; null = never. */
   readonly lockout: { readonly after: number; readonly coolDownMs: number } | null;
@@ -131,7 +131,7 @@ function readField(value: Json): StrategyField {
   };
 }
 
-/** A text, or `{ value, label }`. */
+/** A string, or `{ value, label }`. */
 function readOption(option: Json): FieldOption {
   const value = must(text(isJsonObject(option) ? option["value"] : option), "an option's value");
   return { value, label: (isJsonObject(option) ? local(option["label"]) : null) ?? value };

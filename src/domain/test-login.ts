@@ -18,9 +18,9 @@ export const TEST_LOGIN: Blueprint = {
   retired: false,
 };
 
-/** In the log of a login step that its `when` has left out. */
+/** The log entry of a login step that was skipped because of its `when`. */
 export const SKIPPED_LINE = { message: "left out: its `when` is not true" } as const;
 
-/** Whether a line of a step's log says so. */
+/** Whether a line of a step's log is this entry. */
 export const isSkipped = (line: unknown): boolean =>
   typeof line === "object" && line !== null && "message" in line && line.message === SKIPPED_LINE.message;

@@ -90,19 +90,19 @@ function readWhole(
 }
 
 function withKey(text: string, settings: Omit<TotpSecret, "secretBase32">): ParsedTotp {
-  // Hyphens of all kinds: word processors make their own. `=` only at the end: "secret=ABC" is not the key SECRETABC.
+  // Hyphens of all kinds, because word processors replace them. `=` only at the end: "secret=ABC" is not the key SECRETABC.
   const key = text.replace(/[\s\-\u2010-\u2015]/g, "").replace(/=+$/, "");
   if (key === "") return refuse("totp_empty");
   if (!/^[A-Za-z2-7]+$/.test(key)) {
     return refuse("totp_letters");
   }
-  // RFC 4648, 6: no whole number of bytes has 1, 3 or 6 characters over.
+  // RFC 4648, 6: no whole number of bytes leaves 1, 3 or 6 characters.
   if ([1, 3, 6].includes(key.length % 8)) return refuse("totp_length");
   if (Math.floor((key.length * 5) / 8) < SECRET_BYTES_MIN) return refuse("totp_short");
   return { ok: true, secret: { secretBase32: key.toUpperCase(), ...settings } };
 }
 
-/** The canonical text of a secret, which `parseTotpSecret` reads. The link's label is left out. */
+/** The canonical text of a secret, which `parseTotpSecret` reads. The link's label is omitted. */
 export function writeTotpSecret(secret: TotpSecret): string {
   const { secretBase32, algorithm, digits, periodSeconds } = secret;
   return `otpauth://totp/Latchkey?secret=${secretBase32}&algorithm=${algorithm}&digits=${digits}&period=${periodSeconds}`;
@@ -112,7 +112,7 @@ export interface TotpCode {
   readonly code: string;
   /** The number of the time step; a code is sent once per step. */
   readonly step: number;
-  /** Until the next step begins. */
+  /** The time until the next step begins. */
   readonly validForMs: number;
 }
 
@@ -133,8 +133,8 @@ export function totpCode(secret: TotpSecret, atMs: number): TotpCode {
 const WINDOW_STEPS = 1;
 
 /**
- * The time step of an operator's code, at most one step before or after the present one; undefined when the code is wrong. All steps are
- * compared, and each in constant time.
+ * The time step of an operator's code, at most one step before or after the current one; undefined when the code is wrong. All
+ * steps are compared, and each in constant time.
  */
 export function matchTotpCode(secretBase32: string, code: string, atMs: number): number | undefined {
   const secret = { secretBase32, ...DEFAULTS };
@@ -152,7 +152,7 @@ function isSameCode(expected: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** What an operator's authenticator app scans. */
+/** The URI for an operator's authenticator app to scan. */
 export function writeOperatorTotpUri(secretBase32: string, email: string): string {
   const label = encodeURIComponent(`Latchkey:${email}`);
   return `otpauth://totp/${label}?secret=${secretBase32}&issuer=Latchkey&algorithm=SHA1&digits=6&period=30`;

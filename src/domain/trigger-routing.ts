@@ -120,6 +120,8 @@ export function fillSlots<C extends { readonly id: string; readonly strategyId: 
   const surplus = slots.length > 0 ? left[0] : undefined;
   return {
     filled,
-    problem: surplus ? `Credential ${surplus.id} fits none of the Blueprint's free credential slots.` : null,
+    problem: surplus
+      ? `Credential ${surplus.id} does not fit any of the Blueprint's free credential slots.`
+      : null,
   };
 }

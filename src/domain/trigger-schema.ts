@@ -2,20 +2,20 @@ import type { CredentialSlot, MetadataItem } from "./blueprint.ts";
 import type { JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 
-/** JSON Schema (2020-12) of the keys that every trigger has. It takes whatever `routeTrigger` and its checks take. */
+/** JSON Schema (2020-12) of the keys that every trigger has. It accepts whatever `routeTrigger` and its checks accept. */
 
-/** As `isId("credential", …)`. */
+/** Like `isId("credential", …)`. */
 const ID = "cred_[0-9A-Za-z]{20,40}";
 const NO_NUL = String.raw`^[^\u0000]*$`;
-/** What is no string is stored as its JSON text. */
+/** A value that is not a string is stored as its JSON text. */
 const NOT_NULL = ["string", "number", "boolean", "object", "array"] as const;
 
-/** Ids, with spaces around commas and empty places between them: as `readCredentialIds` splits them. */
+/** Ids separated by commas, as `readCredentialIds` splits them: spaces and empty items are allowed. */
 const LIST = String.raw`^\s*(${ID}\s*)?(,\s*(${ID}\s*)?)*$`;
 const ITEM = String.raw`^\s*(${ID}\s*)?$`;
 
 export function credentialProperties(slots: readonly CredentialSlot[]): JsonObject {
-  const forms = "one id, several separated by commas, or an array of ids";
+  const forms = "one id, several ids separated by commas, or an array of ids";
   const wanted =
     slots.length === 0
       ? "This Blueprint needs none."

@@ -1,9 +1,9 @@
-/** A URL template, taken apart at its `{{ … }}`. */
+/** A part of a URL template, split at its `{{ … }}`. */
 export type UrlPart =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "expression"; readonly template: string };
 
-/** The parts in order, or null for a `{{` that is never closed. Quoted texts and braces inside an expression are skipped. */
+/** The parts in order, or null for a `{{` that is never closed. Strings and braces inside an expression are skipped. */
 export function splitUrlTemplate(url: string): readonly UrlPart[] | null {
   const parts: UrlPart[] = [];
   let at = 0;
@@ -20,7 +20,7 @@ export function splitUrlTemplate(url: string): readonly UrlPart[] | null {
   return parts;
 }
 
-/** Behind the `}}` that closes the expression. */
+/** The position after the `}}` that closes the expression. */
 function expressionEnd(url: string, start: number): number | null {
   let depth = 0;
   let quote: string | null = null;
@@ -38,8 +38,8 @@ function expressionEnd(url: string, start: number): number | null {
 }
 
 /**
- * What is wrong with a URL template, or null. docs/decisions/0015: the host part may not hold an expression. A URL that is
- * one expression as a whole may be anything here: the egress gate keeps it to the allowed hosts.
+ * The problem with a URL template, or null. docs/decisions/0015: the host part must not contain an expression. A URL that is a
+ * single expression may have any value: the egress gate restricts it to the allowed hosts.
  */
 export function urlTemplateProblem(url: string): string | null {
   const parts = splitUrlTemplate(url);

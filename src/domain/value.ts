@@ -1,6 +1,6 @@
 import type { Json } from "./json.ts";
 
-/** What an `input` or a text response gives: one value, not a record set. */
+/** The output of an `input` or of a request without records: one value, not a record set. */
 export type Value =
   | { readonly form: "absent" }
   | { readonly form: "text"; readonly text: string }
@@ -12,6 +12,6 @@ export interface FileValue {
   readonly filename: string | null;
   readonly contentType: string | null;
   readonly sizeBytes: number;
-  /** Opens the bytes anew at each call. */
+  /** Opens a new stream at each call. */
   readonly open: () => AsyncIterable<Uint8Array>;
 }

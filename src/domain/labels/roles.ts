@@ -1,6 +1,6 @@
 import type { OperatorRole } from "#domain/operator.ts";
 
-/** What each role may do, as `PERMISSIONS` has it. */
+/** What each role may do, according to `PERMISSIONS`. */
 export const ROLE_TEXTS: Readonly<Record<OperatorRole, string>> = {
   admin:
     "Can do everything, including creating operators, changing roles, resetting passwords and issuing API keys.",

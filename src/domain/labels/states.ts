@@ -1,4 +1,4 @@
-/** The word for each state, the same in the dashboard and on the command line. `--json` and the API have the keys. */
+/** The label for each state, the same in the dashboard and on the command line. `--json` and the API use the keys. */
 import type { ProposalStatus } from "#domain/proposal.ts";
 import type { RunStatus } from "#domain/run.ts";
 
@@ -16,11 +16,11 @@ const RUN_STEP_NAMES: Readonly<Record<string, string>> = {
   awaiting_input: "Awaiting input",
 };
 
-/** A run's state: a step that has a word of its own says more than the status. A milestone has none. */
+/** A run's state: the name of its step if there is one (milestones have none), otherwise of its status. */
 export const runStateName = (status: RunStatus, step: string): string =>
   RUN_STEP_NAMES[step] ?? RUN_STATUS_NAMES[status];
 
-/** What a run that has not ended waits for. */
+/** The reasons for which a run may wait. */
 export const WAIT_NAMES = {
   place: "Concurrency limit",
   credential: "Another run with the same credential",
@@ -31,7 +31,7 @@ export const WAIT_NAMES = {
   nothing: "Running",
 } as const;
 
-/** Of a node in a run. */
+/** The state of a node in a run. */
 export const STEP_STATE_NAMES = {
   started: "Running",
   done: "Done",
@@ -49,7 +49,7 @@ export const REVIEW_STATE_NAMES = {
   closed: "Closed: its run has ended",
 } as const;
 
-/** What happens to a review that nobody decides in time. */
+/** What happens to a review that is not decided in time. */
 export const onTimeoutName = (onTimeout: string | null): string =>
   onTimeout === "approve" ? "Approved automatically" : "Run fails";
 
@@ -62,7 +62,7 @@ export const PROPOSAL_STATE_NAMES: Readonly<Record<ProposalStatus, string>> = {
   stale: "Superseded",
 };
 
-/** Of a credential session. */
+/** The state of a credential session. */
 export const SESSION_STATE_NAMES: Readonly<Record<string, string>> = {
   pending: "Pending",
   completed: "Completed",
