@@ -9,11 +9,11 @@ const runError = Type.Object(
   {
     code: Type.String({
       description:
-        "`execution_failed` for every failed run today. An open set: take an unknown code for a failure to retry.",
+        "Currently `execution_failed` for every failed run. An open set: treat an unknown code as a failure that may be retried.",
       examples: ["execution_failed"],
     }),
     message: Type.String({
-      description: "One of a few fixed sentences; never a value of the run.",
+      description: "One of a few fixed sentences; never contains data of the run.",
       examples: [RUN_ERROR.message],
     }),
   },
@@ -25,29 +25,26 @@ export const runStatus = Type.Object(
   {
     id: id("run", "The run's id."),
     run_key: runKey,
-    status: openSet(
-      "Where the run stands. `completed`, `failed` and `cancelled` are terminal.",
-      RUN_STATUSES,
-    ),
+    status: openSet("The run's status. `completed`, `failed` and `cancelled` are terminal.", RUN_STATUSES),
     progress_step: openSet(
-      "The finer step within the status; a Blueprint may add milestones of its own.",
+      "The step within the status; a Blueprint may define additional milestones.",
       BUILT_IN_STEPS,
     ),
     created_at: timestamp("When the run was triggered."),
     started_at: nullable(
       timestamp("", "2026-11-21T07:08:10.456Z"),
-      "When `status` became `running`; `null` before, and when the login failed.",
+      "When `status` became `running`; `null` before that, and if the login failed.",
     ),
-    ended_at: nullable(
-      timestamp("", "2026-11-21T07:08:12.789Z"),
-      "When the run became terminal; `null` before.",
-    ),
+    ended_at: nullable(timestamp("", "2026-11-21T07:08:12.789Z"), "When the run ended; `null` before that."),
     error: Type.Union([runError, Type.Null()], {
-      description: "Set only when `status` is `failed`.",
+      description: "Present only if `status` is `failed`.",
     }),
     blueprint_id: id("blueprint", "The Blueprint that the run executes."),
   },
-  { title: "RunStatus", description: "Where a run stands: no inputs, outputs, file URLs or raw errors." },
+  {
+    title: "RunStatus",
+    description: "The status of a run, without inputs, outputs, file URLs or raw errors.",
+  },
 );
 
 export type RunStatusBody = Static<typeof runStatus>;
@@ -72,7 +69,7 @@ export const readRunStatus: Operation = {
   path: "/blueprint-runs/{runId}/status",
   tag: "Runs",
   summary: "Read a run's status",
-  description: "Poll it every 2 to 5 seconds until the status is terminal.",
+  description: "Poll this every 2 to 5 seconds until the status is terminal.",
   parameters: [runId],
   answers: [
     {
@@ -91,7 +88,7 @@ export const readRunStatus: Operation = {
       }),
     },
   ],
-  failures: [notAuthorised, notFound("Run", "There is no such run in the account of the key.")],
+  failures: [notAuthorised, notFound("Run", "The API key's account has no such run.")],
   curl: {
     curl: `curl -sS "$BASE_URL/blueprint-runs/$RUN_ID/status" \\
   -H "Authorization: Bearer $API_KEY"`,

@@ -15,7 +15,7 @@ import { json, type Operation } from "./operation.ts";
 import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "./parameters.ts";
 
 const ROUTED =
-  "An INPUT node's `refKey`: that node's input. A metadata item's name: stored with the run as text. Anything else is ignored.";
+  "If the key is an INPUT node's `refKey`, the value of that input. If it is the name of a metadata item, stored with the run as text. Any other key is ignored.";
 
 /** Spec, Top-level key routing: `credential_id`, as text or as a list (docs/api.md#credentials-of-a-trigger). */
 const credentialIds = (description: string) =>
@@ -33,7 +33,7 @@ const runName = (more: object) =>
     Type.Unsafe<string | null>({
       maxLength: limits.nameCharactersMax,
       description:
-        "The run's display name in the operator dashboard, at most 255 characters without U+0000. A value that is not a string is turned into one like metadata.",
+        "The run's display name in the operator dashboard, at most 255 characters without U+0000. A value that is not a string is converted to one, like metadata.",
       examples: ["November invoices"],
       ...more,
     }),
@@ -43,15 +43,15 @@ const runName = (more: object) =>
 const triggerRequest = Type.Object(
   {
     credential_id: credentialIds(
-      "The credentials that the run logs in with: one id, several separated by commas, or an array of ids.",
+      "The credentials with which the run logs in: one id, several ids separated by commas, or an array of ids.",
     ),
-    credential_ids: credentialIds("Another name for `credential_id`; both given, they are united."),
+    credential_ids: credentialIds("An alias of `credential_id`; if both are given, their ids are combined."),
     run_name: runName({ type: ["string", "null"] }),
   },
   {
     title: "TriggerRequest",
     description:
-      "What the Blueprint takes. Strings pass through unchanged, objects and arrays as JSON with their numbers' digits as written; `null` is an omitted key.",
+      "The Blueprint's inputs and metadata. Strings are passed unchanged, objects and arrays as JSON with the digits of numbers as written; a key with `null` counts as omitted.",
     additionalProperties: Type.Unknown({ description: ROUTED }),
   },
 );
@@ -66,14 +66,14 @@ const triggerForm = Type.Object(
       }),
     ),
     credential_ids: Type.Optional(
-      Type.String({ description: "Another name for `credential_id`; both given, they are united." }),
+      Type.String({ description: "An alias of `credential_id`; if both are given, their ids are combined." }),
     ),
     run_name: runName({ type: "string" }),
   },
   {
     title: "TriggerForm",
     description:
-      "The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string, both mixed in one request.",
+      "The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string; a request may contain both kinds.",
     additionalProperties: Type.Unsafe<string>({
       type: "string",
       description: `${ROUTED} An INPUT's part may be a file.`,
@@ -85,7 +85,7 @@ const runAccepted = Type.Object(
   {
     id: id("run", "The run's id."),
     run_key: runKey,
-    status: Type.String({ description: "Always `queued`: the run has not begun.", examples: ["queued"] }),
+    status: Type.String({ description: "Always `queued`: the run has not started.", examples: ["queued"] }),
   },
   { title: "RunAccepted", description: "A run that is queued." },
 );
@@ -101,7 +101,7 @@ export const triggerBlueprint: Operation = {
   tag: "Blueprints",
   summary: "Trigger a run",
   description:
-    "Queues a run of the Blueprint: `202` means queued, not done. Send JSON, or `multipart/form-data` when an INPUT takes a file; routing is the same in both.\n\nThe checks come in this order: 401, 429, 403 (the scope `runs`), 404, 403 (the Blueprint), the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422), quotas of the account (429, 422). A refused request changes nothing and may be sent again, corrected, with the same `Idempotency-Key`.",
+    "Queues a run of the Blueprint: `202` means that it is queued, not that it is done. Send JSON, or `multipart/form-data` if an INPUT is a file; keys are routed in the same way in both.\n\nThe checks are made in this order: 401, 429, 403 (the scope `runs`), 404, 403 (the Blueprint), the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422), quotas of the account (429, 422). A refused request changes nothing; it may be corrected and sent again with the same `Idempotency-Key`.",
   parameters: [idempotencyKey, prefer, blueprintKey],
   body: {
     required: false,
@@ -140,7 +140,7 @@ export const triggerBlueprint: Operation = {
   failures: [
     {
       status: 400,
-      description: "A required metadata item is missing: one detail each, `field` is its name.",
+      description: "Required metadata items are missing: one detail for each, with its name in `field`.",
       headers: reportedKeys,
       examples: {
         missing_metadata: errorExample("validation_error", "Required metadata is missing.", [
@@ -153,7 +153,7 @@ export const triggerBlueprint: Operation = {
       },
     },
     notAuthorised,
-    notFound("Blueprint", "There is no such Blueprint in the account of the key."),
+    notFound("Blueprint", "The API key's account has no such Blueprint."),
     reportedConflict,
     tooLarge(
       "JSON: more than 5 MiB or more than 250,000 values. Multipart: a file over 50 MiB, inline parts over 5 MiB together or 1 MiB each, more than 20 files, 200 parts or 100 MiB in all.",

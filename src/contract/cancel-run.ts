@@ -10,12 +10,12 @@ export const cancelRun: Operation = {
   tag: "Runs",
   summary: "Cancel a run",
   description:
-    "Ends a run that is `queued` or `running`: it is `cancelled` when this answers, and stays so. Work under way is stopped; a request that was already sent to the target system may still be carried out there. A cancelled run has no results. It has no body: what is sent as one is not looked at.",
+    "Cancels a run that is `queued` or `running`: once this returns, the run is `cancelled` and remains so. Work in progress is stopped; a request that was already sent to the target system may still take effect there. A cancelled run has no results. A request body is ignored.",
   parameters: [idempotencyKey, runId],
   answers: [
     {
       status: 200,
-      description: "The run is cancelled: its status projection.",
+      description: "The status of the cancelled run.",
       headers: ["Idempotent-Replay"],
       content: json(runStatus, {
         cancelled: {
@@ -29,12 +29,12 @@ export const cancelRun: Operation = {
   ],
   failures: [
     notAuthorised,
-    notFound("Run", "There is no such run in the account of the key."),
+    notFound("Run", "The API key's account has no such run."),
     {
       ...idempotencyConflict,
-      description: `The run is terminal already (no detail). Or: ${idempotencyConflict.description}`,
+      description: `The run has already ended (no detail). Or: ${idempotencyConflict.description}`,
       examples: {
-        terminal: errorExample("conflict", "The run is completed already; it can't be cancelled any more."),
+        terminal: errorExample("conflict", "The run is already completed and can't be cancelled."),
         ...idempotencyConflict.examples,
       },
     },

@@ -27,13 +27,13 @@ const credentialSessionRequest = Type.Object(
     return_url: Type.Optional(
       nullable(
         Type.String({ maxLength: limits.returnUrlCharactersMax, examples: [EXAMPLE.returnUrl] }),
-        "Where the end user is sent after the submission, with `session_id` appended. Its exact origin (scheme, host, port) must be on the account's allowlist; path and query are free.",
+        "The URL to which the end user is redirected after submitting the form, with `session_id` appended. Its exact origin (scheme, host, port) must be on the account's allowlist; path and query are arbitrary.",
       ),
     ),
   },
   {
     title: "CredentialSessionRequest",
-    description: "What a session is created with. Other keys are ignored.",
+    description: "The parameters of a new session. Other keys are ignored.",
   },
 );
 
@@ -42,16 +42,16 @@ const credentialSession = Type.Object(
   {
     id: id("credentialSession", "The session's id."),
     status: openSet(
-      "Where the session stands. `completed` means terminal and usable; `expired` is terminal.",
+      "The session's status. `completed` means that the session has ended and the credential can be used; `expired` is terminal, too.",
       SESSION_STATUSES,
     ),
     hosted_url: nullable(
       Type.String({ format: "uri", examples: [EXAMPLE.hostedUrl] }),
-      "The form for the end user; `null` as soon as the session is no longer `pending`.",
+      "The URL of the form for the end user; `null` once the session is no longer `pending`.",
     ),
     return_url: nullable(
       Type.String({ examples: [EXAMPLE.returnUrl] }),
-      "As given at the creation; `null` when none was given.",
+      "As given when the session was created; `null` if none was given.",
     ),
     strategy_id: strategyId,
     credential_id: nullable(
@@ -59,12 +59,12 @@ const credentialSession = Type.Object(
       "The vaulted credential; `null` until `status` is `completed`, then stable. Store it only then.",
     ),
     expires_at: timestamp(
-      "When the form closes: 7 days after the creation, unless the account says otherwise.",
+      "When the session expires: 7 days after it was created, unless the account defines another lifetime.",
       "2026-11-28T07:08:09.123Z",
     ),
     completed_at: nullable(
       timestamp("", "2026-11-21T07:10:11.120Z"),
-      "When the end user submitted the form; `null` until then.",
+      "When the end user submitted the form; `null` before that.",
     ),
     created_at: timestamp("When the session was created."),
   },
@@ -105,7 +105,7 @@ export const createCredentialSession: Operation = {
   tag: TAG,
   summary: "Create a credential session",
   description:
-    "Creates a hosted form that collects an end user's credentials, encrypts them and vaults them. Send the end user to `hosted_url`, then read the session until it is `completed`.",
+    "Creates a hosted form that collects an end user's credentials and stores them encrypted in the vault. Send the end user to `hosted_url`, then poll the session until it is `completed`.",
   parameters: [idempotencyKey, prefer],
   body: {
     required: true,
@@ -120,7 +120,7 @@ export const createCredentialSession: Operation = {
   answers: [
     {
       status: 201,
-      description: "The session, `pending`.",
+      description: "The `pending` session.",
       headers: ["Idempotent-Replay", ...reportedKeys],
       content: json(credentialSession, { pending }),
     },
@@ -134,7 +134,7 @@ export const createCredentialSession: Operation = {
       status: 422,
       headers: reportedKeys,
       description:
-        "The `Idempotency-Key` header or the body is invalid: no JSON object, nested more than 64 levels deep, a wrong type, an unknown `strategy_id`, a `return_url` off the allowlist. `details[].field` names the field.",
+        "The `Idempotency-Key` header or the body is invalid: not a JSON object, nested more than 64 levels deep, a wrong type, an unknown `strategy_id`, or a `return_url` that is not on the allowlist. `details[].field` names the field.",
       examples: {
         strategy_id: refusedField(
           "strategy_id",
@@ -165,12 +165,12 @@ export const readCredentialSession: Operation = {
   tag: TAG,
   summary: "Read a credential session",
   description:
-    "Poll it every 2 seconds while its status is not terminal: right after the redirect to `return_url`, or while the form is open. Keep polling on any status that you don't know; `completed` will always mean terminal and usable.",
+    "Poll this every 2 seconds until the status is terminal: after the redirect to `return_url`, or while the form is open. Keep polling on an unknown status; `completed` will always mean that the session has ended and the credential can be used.",
   parameters: [inPath("id", "The session's id (`sess_...`).", EXAMPLE.credentialSession)],
   answers: [
     {
       status: 200,
-      description: "The session. `expired` is shown from the instant `expires_at` is reached.",
+      description: "The session. Its status is `expired` from the moment of `expires_at`.",
       content: json(credentialSession, {
         completed,
         pending,
@@ -180,7 +180,7 @@ export const readCredentialSession: Operation = {
   ],
   failures: [
     lacksScope("sessions"),
-    notFound("Credential session", "There is no such session in the account of the key."),
+    notFound("Credential session", "The API key's account has no such session."),
   ],
   curl: {
     curl: `curl -sS "$BASE_URL/credential-sessions/$SESSION_ID" \\

@@ -10,7 +10,7 @@ export const deleteCredential: Operation = {
   tag: "Credentials",
   summary: "Delete a credential",
   description:
-    "Destroys the secrets for good; the id no longer resolves and later triggers that name it fail. It always goes through, also while runs use the credential: queued runs that need it fail, runs under way stop at their next node. It has no body: what is sent as one is not looked at.",
+    "Permanently destroys the secrets. The id no longer resolves, and later triggers with it fail. A credential can also be deleted while runs use it: queued runs that need it fail, and runs in progress stop at their next node. A request body is ignored.",
   parameters: [
     idempotencyKey,
     inPath("credentialId", "The credential's id (`cred_...`).", EXAMPLE.credential),
@@ -18,10 +18,7 @@ export const deleteCredential: Operation = {
   answers: [{ status: 204, description: "Deleted. The body is empty.", headers: ["Idempotent-Replay"] }],
   failures: [
     lacksScope("credentials:delete"),
-    notFound(
-      "Credential",
-      "There is no such credential in the account of the key, or it was deleted before.",
-    ),
+    notFound("Credential", "The API key's account has no such credential, or it was deleted before."),
     idempotencyConflict,
     invalidKey,
   ],

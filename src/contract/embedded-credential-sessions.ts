@@ -23,7 +23,7 @@ const request = Type.Object(
     origin: Type.String({
       maxLength: limits.originCharactersMax,
       description:
-        "Scheme, host and port of the page that shows the frame; one of the account's origins for embedding. No other page can show it.",
+        "Scheme, host and port of the page that embeds the frame, which must be one of the account's origins for embedding. No other page can embed it.",
       examples: [ORIGIN],
     }),
     blueprint_keys: Type.Optional(
@@ -33,7 +33,7 @@ const request = Type.Object(
         minItems: 1,
         maxItems: limits.embeddedBlueprintsMax,
         description:
-          "The Blueprints that the end user chooses among, in this order; one of them is no choice, and the frame begins with its form. Without it: all Blueprints of the account that take a credential.",
+          "The Blueprints that the end user can choose from, in this order. With a single one, the frame starts with its form. Default: all Blueprints of the account that need a credential.",
         examples: [[EXAMPLE.blueprintKey]],
       }),
     ),
@@ -46,7 +46,7 @@ const request = Type.Object(
     locale: Type.Optional(
       nullable(
         Type.String({ maxLength: limits.localeCharactersMax, examples: ["de"] }),
-        "The language of the frame, as a BCP 47 tag; one that it does not speak is ignored. Without it: the browser's.",
+        "The language of the frame, as a BCP 47 tag; an unsupported one is ignored. Default: the browser's language.",
       ),
     ),
     expires_in_seconds: Type.Optional(
@@ -54,57 +54,60 @@ const request = Type.Object(
         type: ["integer", "null"],
         minimum: seconds(limits.embeddedLifetimeMsMin),
         maximum: seconds(limits.embeddedLifetimeMsMax),
-        description: "How long the frame can be used. Half an hour when it is not given.",
+        description: "How long the frame can be used. Default: half an hour.",
         examples: [seconds(limits.embeddedLifetimeMs)],
       }),
     ),
   },
   {
     title: "EmbeddedCredentialSessionRequest",
-    description: "What an embedded session is created with. Other keys are ignored.",
+    description: "The parameters of a new embedded session. Other keys are ignored.",
   },
 );
 
 const fields = {
   id: id("embeddedCredentialSession", "The session's id."),
   status: openSet(
-    "Where the session stands. `completed` means terminal, and all credentials usable; `expired` is terminal.",
+    "The session's status. `completed` means that the session has ended and all credentials can be used; `expired` is terminal, too.",
     SESSION_STATUSES,
   ),
   embed_url: nullable(
     Type.String({ format: "uri", examples: [`https://connect.example.com/embed/v1/ecs_0VbbSVh1Wn6T`] }),
-    "What the widget frames; no secret. `null` as soon as the session is no longer `pending`.",
+    "The URL that the widget embeds, which contains no secret. `null` once the session is no longer `pending`.",
   ),
-  origin: Type.String({ description: "The one page that may show the frame.", examples: [ORIGIN] }),
+  origin: Type.String({
+    description: "The origin of the only page that may embed the frame.",
+    examples: [ORIGIN],
+  }),
   blueprint_keys: Type.Array(Type.String({ examples: [EXAMPLE.blueprintKey] }), {
-    description: "The Blueprints to choose among.",
+    description: "The Blueprints to choose from.",
   }),
   selected_blueprint_key: nullable(
     Type.String({ examples: [EXAMPLE.blueprintKey] }),
-    "The chosen one; `null` while nothing is chosen.",
+    "The chosen Blueprint; `null` until one is chosen.",
   ),
   credential_id: nullable(
     id("credential", ""),
-    "The credential of the Blueprint's first, or only, slot; `null` until `status` is `completed`, then stable.",
+    "The credential for the Blueprint's first or only slot; `null` until `status` is `completed`, then stable.",
   ),
   credential_ids: keyed<string>(
     id("credential", "A credential."),
-    "The credentials that were vaulted, by slot. All of them when `status` is `completed`; those of an `expired` session can be deleted.",
+    "The vaulted credentials, by slot. Complete once `status` is `completed`; those of an `expired` session can be deleted.",
   ),
   expires_at: timestamp(
-    "When the frame closes: half an hour after the creation, unless that said otherwise.",
+    "When the session expires: half an hour after it was created, unless another lifetime was requested.",
     "2026-11-21T07:38:09.123Z",
   ),
   completed_at: nullable(
     timestamp("", "2026-11-21T07:10:11.120Z"),
-    "When the last credential was vaulted; `null` until then.",
+    "When the last credential was vaulted; `null` before that.",
   ),
   created_at: timestamp("When the session was created."),
 };
 
 const embeddedSession = Type.Object(fields, {
   title: "EmbeddedCredentialSession",
-  description: "A short-lived flow in a frame of one page, which collects the credentials of one Blueprint.",
+  description: "A short-lived flow in an embedded frame that collects the credentials for one Blueprint.",
 });
 
 const created = Type.Object(
@@ -112,11 +115,14 @@ const created = Type.Object(
     ...fields,
     client_token: Type.String({
       description:
-        "What the page gives the widget, and nobody else. In this answer, and in its replay, alone.",
+        "The token that your page passes to the widget and must not disclose to anyone else. Only returned here, and in replays of this answer.",
       examples: ["CLIENT_TOKEN"],
     }),
   },
-  { title: "CreatedEmbeddedCredentialSession", description: "The new session, with what opens it." },
+  {
+    title: "CreatedEmbeddedCredentialSession",
+    description: "The new session, with the token that opens it.",
+  },
 );
 
 export type EmbeddedSessionBody = Static<typeof embeddedSession>;
@@ -153,7 +159,7 @@ export const createEmbeddedSession: Operation = {
   tag: TAG,
   summary: "Create an embedded credential session",
   description:
-    "Begins a flow that collects credentials in a frame of your own page: the end user chooses a Blueprint and fills in what it needs. Give `client_token` and `embed_url` to the widget; when it says `completed`, read the session on your server and store what that says.",
+    "Starts a flow that collects credentials in a frame on your own page: the end user chooses a Blueprint and enters the credentials that it needs. Pass `client_token` and `embed_url` to the widget. When it reports `completed`, read the session on your server and store the ids from the answer.",
   parameters: [idempotencyKey, prefer],
   body: {
     required: true,
@@ -164,7 +170,7 @@ export const createEmbeddedSession: Operation = {
   answers: [
     {
       status: 201,
-      description: "The session, `pending`, with its client token.",
+      description: "The `pending` session, with its client token.",
       headers: ["Idempotent-Replay", ...reportedKeys],
       content: json(created, { pending: { ...pending, client_token: "CLIENT_TOKEN" } }),
     },
@@ -178,7 +184,7 @@ export const createEmbeddedSession: Operation = {
       status: 422,
       headers: reportedKeys,
       description:
-        "The `Idempotency-Key` header or the body is invalid: no JSON object, a wrong type, an `origin` that is not one of the account's, an unknown Blueprint or one that takes no credential. `details[].field` names the field.",
+        "The `Idempotency-Key` header or the body is invalid: not a JSON object, a wrong type, an `origin` that is not one of the account's, an unknown Blueprint, or one that needs no credential. `details[].field` names the field.",
       examples: {
         origin: refusedField("origin", "`origin` is not one of this account's origins for embedding."),
         blueprint_keys: refusedField(
@@ -206,12 +212,12 @@ export const readEmbeddedSession: Operation = {
   tag: TAG,
   summary: "Read an embedded credential session",
   description:
-    "What counts, whatever a browser says: read it on your server when the widget says `completed`, and store `credential_id` or `credential_ids` only when `status` is `completed`.",
+    "Don't rely on what a browser reports: read the session on your server when the widget reports `completed`, and store `credential_id` or `credential_ids` only if `status` is `completed`.",
   parameters: [inPath("id", "The session's id (`ecs_...`).", EXAMPLE.embeddedCredentialSession)],
   answers: [
     {
       status: 200,
-      description: "The session. `expired` is shown from the instant `expires_at` is reached.",
+      description: "The session. Its status is `expired` from the moment of `expires_at`.",
       content: json(embeddedSession, {
         completed,
         pending,
@@ -221,7 +227,7 @@ export const readEmbeddedSession: Operation = {
   ],
   failures: [
     lacksScope("sessions"),
-    notFound("Embedded credential session", "There is no such session in the account of the key."),
+    notFound("Embedded credential session", "The API key's account has no such session."),
   ],
   curl: {
     curl: `curl -sS "$BASE_URL/embedded-credential-sessions/$EMBEDDED_SESSION_ID" \\

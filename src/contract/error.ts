@@ -1,19 +1,19 @@
 import Type, { type Static } from "typebox";
 import { PROBLEM_STATUS, type ProblemCode, type ProblemType } from "#domain/problem.ts";
 
-/** Spec, Errors: `details[].code`; those after the first two are ours. What each one means, for the reference. */
+/** Spec, Errors: `details[].code`; all but the first two are ours. Descriptions for the reference. */
 export const DETAIL_CODES: Readonly<Record<ProblemCode, string>> = {
-  invalid_input_data: "a field is malformed, names an unknown resource or fails its format",
+  invalid_input_data: "a field is malformed, names an unknown resource or doesn't match its format",
   idempotency_key_reuse: "the `Idempotency-Key` was used earlier with a different request",
   idempotency_key_in_use: "a request with this `Idempotency-Key` is still being processed",
   run_data_purged: "the data of the run has been purged",
-  queued_runs_quota: "as many runs of the account wait as may",
-  stored_bytes_quota: "the account has as many bytes stored as it may",
+  queued_runs_quota: "the account has reached its limit of waiting runs",
+  stored_bytes_quota: "the account has reached its limit of stored bytes",
 };
 
 const errorDetail = Type.Object(
   {
-    message: Type.String({ description: "What is wrong, for people." }),
+    message: Type.String({ description: "An explanation for people." }),
     code: Type.Optional(
       Type.Unsafe<string | null>({
         type: ["string", "null"],
@@ -32,28 +32,28 @@ const errorDetail = Type.Object(
       }),
     ),
   },
-  { title: "ErrorDetail", description: "One thing that is wrong with the request." },
+  { title: "ErrorDetail", description: "One problem with the request." },
 );
 
-/** Spec, Error object: the one envelope of every failure. */
+/** Spec, Error object: the envelope of every failure. */
 export const errorBody = Type.Object(
   {
     error: Type.Object(
       {
-        // The one closed set among the strings of the interface.
+        // The only closed set among the strings of the interface.
         type: Type.Unsafe<ProblemType>({
           type: "string",
           enum: Object.keys(PROBLEM_STATUS),
-          description: "What kind of failure it is.",
+          description: "The kind of failure.",
         }),
-        message: Type.String({ description: "What happened, for people; not for code to branch on." }),
+        message: Type.String({ description: "An explanation for people. Code must not depend on it." }),
         details: Type.Optional(
           Type.Array(errorDetail, {
-            description: "What is wrong, item by item; left out when there is nothing to name.",
+            description: "The problems, one by one; omitted if there is nothing to name.",
           }),
         ),
       },
-      { title: "ErrorObject", description: "What went wrong." },
+      { title: "ErrorObject", description: "The error." },
     ),
   },
   { title: "Error", description: "The envelope of every failure: the single top-level key `error`." },

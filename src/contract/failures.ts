@@ -4,7 +4,7 @@ import type { ErrorBody } from "./error.ts";
 import type { Failure } from "./operation.ts";
 import { reportedKeys } from "./parameters.ts";
 
-/** An error's body as the service writes it: a detail always has its three keys. */
+/** An error's body as the service sends it: a detail always has all three keys. */
 export function errorExample(
   type: ProblemType,
   message: string,
@@ -28,12 +28,12 @@ export function errorExample(
   };
 }
 
-/** What every operation under the base URL can answer. Spec, Errors; docs/decisions/0011. */
+/** Failures that every operation under the base URL can return. Spec, Errors; docs/decisions/0011. */
 export const COMMON_FAILURES: readonly Failure[] = [
   {
     status: 401,
     description:
-      "The API key is missing, malformed or invalid. Decided before anything else, from the headers alone, for unknown paths too.",
+      "The API key is missing, malformed or invalid. Checked before anything else, based only on the headers, even for unknown paths.",
     headers: ["WWW-Authenticate"],
     examples: {
       unauthenticated: errorExample(
@@ -45,7 +45,7 @@ export const COMMON_FAILURES: readonly Failure[] = [
   {
     status: 429,
     description:
-      "The rate limit of the API key was hit, or too many authentications from this address have failed. Wait as long as `Retry-After` says.",
+      "The API key's rate limit was exceeded, or too many authentications from this address have failed. Wait for the time in `Retry-After`.",
     headers: ["Retry-After"],
     examples: {
       limited: errorExample(
@@ -56,7 +56,7 @@ export const COMMON_FAILURES: readonly Failure[] = [
   },
   {
     status: 431,
-    description: "The request's headers are too large. The connection ends with this answer.",
+    description: "The request's headers are too large. The connection is closed after this answer.",
     examples: {
       headers: errorExample("validation_error", "The request is malformed: request header fields too large."),
     },
@@ -74,7 +74,8 @@ export const COMMON_FAILURES: readonly Failure[] = [
   },
   {
     status: 503,
-    description: "The service can't work at the moment. Send the request again after `Retry-After` seconds.",
+    description:
+      "The service is temporarily unavailable. Send the request again after `Retry-After` seconds.",
     headers: ["Retry-After"],
     examples: {
       unavailable: errorExample(
@@ -86,7 +87,7 @@ export const COMMON_FAILURES: readonly Failure[] = [
   {
     status: "default",
     description:
-      "A request that is malformed as HTTP, before there is an operation: 400, or 408 when it does not arrive in time. The connection ends with this answer.",
+      "The request is not valid HTTP, so no operation was found: 400, or 408 if it did not arrive in time. The connection is closed after this answer.",
     examples: {
       malformed: errorExample(
         "validation_error",
@@ -125,7 +126,7 @@ const IN_USE = "A request with this Idempotency-Key is still being processed. Tr
 export const idempotencyConflict: Failure = {
   status: 409,
   description:
-    "The `Idempotency-Key` was used within the last 24 hours for a different request (`idempotency_key_reuse`), or the first request with it has taken longer than 8 s and is still under way (`idempotency_key_in_use`, with `Retry-After`).",
+    "The `Idempotency-Key` was used within the last 24 hours for a different request (`idempotency_key_reuse`), or the first request with it has taken longer than 8 s and is still being processed (`idempotency_key_in_use`, with `Retry-After`).",
   headers: ["Retry-After"],
   examples: {
     reuse: errorExample("conflict", REUSED, [{ code: "idempotency_key_reuse", field: "Idempotency-Key" }]),
@@ -143,7 +144,7 @@ export const reportedConflict: Failure = {
 export const refusedField = (field: string, message: string): ErrorBody =>
   errorExample("validation_error", message, [{ code: "invalid_input_data", field }]);
 
-/** The example of a 422 that every operation with an `Idempotency-Key` can answer. */
+/** The example of a 422 that every operation with an `Idempotency-Key` can return. */
 export const emptyKeyExample = refusedField(
   "Idempotency-Key",
   "The header Idempotency-Key must not be empty; leave it out to send the request without one.",

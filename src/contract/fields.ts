@@ -1,10 +1,10 @@
 import Type, { type TSchema } from "typebox";
 import { ID_PREFIX } from "#domain/ids.ts";
 
-/** Ids that we make: the prefix and 24 or more characters of base62 (docs/decisions/0011). */
+/** Ids that the service generates: a prefix and 24 or more base62 characters (docs/decisions/0011). */
 type OwnId = "credential" | "credentialSession" | "embeddedCredentialSession" | "run" | "blueprint";
 
-/** Ids and URLs of the examples. They open nothing. */
+/** Ids and URLs for examples. They are not real. */
 export const EXAMPLE = {
   credential: "cred_0VbbSVh3mQyT8rJd2LkXw5Ns1Pz9",
   credentialSession: "sess_0VbbSVgYt4Rk7HnQ1Zc9WxB3mD5f",
@@ -26,16 +26,16 @@ export function id(kind: OwnId, description: string) {
   });
 }
 
-/** Given by the operator, so only the prefix is sure. Spec, Identifier prefixes. */
+/** Chosen by the operator, so only the prefix is fixed. Spec, Identifier prefixes. */
 export const strategyId = Type.String({
   pattern: `^${ID_PREFIX.strategy}`,
-  description: "The authentication strategy (`strat_...`) whose fields the hosted form asks for.",
+  description: "The authentication strategy (`strat_...`) whose fields the hosted form shows.",
   examples: [EXAMPLE.strategy],
 });
 
 export const runKey = Type.String({
   format: "uuid",
-  description: "The run's key, a UUID. It stands for the run's id wherever a path takes one.",
+  description: "The run's key, a UUID. It can be used instead of the run's id in any path.",
   examples: [EXAMPLE.runKey],
 });
 
@@ -48,14 +48,14 @@ export const timestamp = (description: string, example = "2026-11-21T07:08:09.12
     examples: [example],
   });
 
-/** An open string set (spec, Versioning): a plain string, the values known today in its description and examples. */
+/** An open string set (spec, Versioning): a plain string, with the currently known values in its description and examples. */
 export const openSet = (description: string, known: readonly string[]) =>
   Type.String({
-    description: `${description} Known values: ${known.map((value) => `\`${value}\``).join(", ")}. An open set: treat an unknown value as a neutral state in progress.`,
+    description: `${description} Known values: ${known.map((value) => `\`${value}\``).join(", ")}. An open set: treat an unknown value like a state in progress.`,
     examples: [...known],
   });
 
-/** The schema of a text, with `null` allowed. */
+/** The schema of a string that may be `null`. */
 export const nullable = (schema: TSchema, description?: string) =>
   Type.Unsafe<string | null>({
     ...schema,
@@ -63,6 +63,6 @@ export const nullable = (schema: TSchema, description?: string) =>
     ...(description === undefined ? {} : { description }),
   });
 
-/** An object of any keys whose values have one schema. */
+/** An object with arbitrary keys whose values all have the same schema. */
 export const keyed = <T>(values: TSchema, description: string) =>
   Type.Unsafe<Readonly<Record<string, T>>>({ type: "object", description, additionalProperties: values });

@@ -4,10 +4,10 @@ import { json, type Operation } from "./operation.ts";
 const health = (description: string, examples: readonly string[]) =>
   Type.Object(
     { status: Type.String({ description, examples: [...examples] }) },
-    { title: "Health", description: "How the process is." },
+    { title: "Health", description: "The state of the process." },
   );
 
-const state = health("What the process says about itself, in a word or two.", [
+const state = health("The state of the process, in a word or two.", [
   "ok",
   "ready",
   "draining",
@@ -22,9 +22,9 @@ export const readLiveness: Operation = {
   method: "get",
   path: "/healthz",
   tag: TAG,
-  summary: "Whether the process is up",
+  summary: "Check whether the process is running",
   description:
-    "Answers as long as the process does; `503` when the embedded PostgreSQL has been gone for a minute and could not be started again. Needs no API key.",
+    "Returns `503` if the embedded PostgreSQL has been down for a minute and could not be restarted. Needs no API key.",
   parameters: [],
   answers: [
     {
@@ -34,7 +34,7 @@ export const readLiveness: Operation = {
     },
     {
       status: 503,
-      description: "It is up and can't go on.",
+      description: "It is running but can't continue.",
       content: json(state, { gone: { status: "database gone" } }),
     },
   ],
@@ -48,9 +48,9 @@ export const readReadiness: Operation = {
   method: "get",
   path: "/readyz",
   tag: TAG,
-  summary: "Whether the service can work",
+  summary: "Check whether the service is ready",
   description:
-    "For load balancers: answers `503` while the database is out of reach or the process is being stopped. Needs no API key.",
+    "For load balancers: returns `503` while the database is unreachable or the process is being stopped. Needs no API key.",
   parameters: [],
   answers: [
     {

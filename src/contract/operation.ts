@@ -38,23 +38,23 @@ export const json = (schema: TSchema, examples: Media["examples"]) => ({
 export interface Answer {
   readonly status: number;
   readonly description: string;
-  /** Beyond those that every response has. */
+  /** In addition to those that every response has. */
   readonly headers?: readonly ResponseHeader[] | undefined;
   /** By content type; undefined: the body is empty. */
   readonly content?: Readonly<Record<string, Media>> | undefined;
 }
 
 export interface Failure {
-  /** `default`: what is refused before there is an operation, whatever its status. */
+  /** `default`: refused before an operation was found, with any status. */
   readonly status: number | "default";
   readonly description: string;
   readonly headers?: readonly ResponseHeader[] | undefined;
   readonly examples: Readonly<Record<string, ErrorBody>>;
 }
 
-/** One operation of the service, everything about it that a caller can see. */
+/** One operation of the service, with everything that a caller can see of it. */
 export interface Operation {
-  /** Unique; a generated client's method is called like it. */
+  /** Unique; used as the method's name in generated clients. */
   readonly id: string;
   readonly method: "get" | "post" | "delete";
   /** Relative to the base URL, parameters in braces. */
@@ -68,9 +68,9 @@ export interface Operation {
     | { readonly required: boolean; readonly content: Readonly<Record<string, Media>> }
     | undefined;
   readonly answers: readonly Answer[];
-  /** Its own ones; those that every operation under the base URL shares are `COMMON_FAILURES`. */
+  /** The operation's own failures. Those of every operation under the base URL are `COMMON_FAILURES`. */
   readonly failures: readonly Failure[];
-  /** By label. They work in a shell with BASE_URL, API_KEY and the ids that they name set. */
+  /** Commands by label. They work in a shell in which BASE_URL, API_KEY and the ids in them are set. */
   readonly curl: Readonly<Record<string, string>>;
   /** true: outside `/api/v1`, without authentication. */
   readonly isOpen?: boolean | undefined;

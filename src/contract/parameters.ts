@@ -9,7 +9,7 @@ export const idempotencyKey: Parameter = {
   in: "header",
   required: false,
   description:
-    "Names the logical operation, the same across retries: the first answer is replayed for 24 hours, with `Idempotent-Replay: true`. Optional but recommended.",
+    "Identifies the operation across retries: for 24 hours, the first answer is replayed, with `Idempotent-Replay: true`. Optional but recommended.",
   schema: Type.String({ minLength: 1, maxLength: limits.idempotencyKeyCharactersMax }),
   example: "connect-user-1234",
 };
@@ -35,12 +35,12 @@ export const prefer: Parameter = {
   example: "report-ignored-keys",
 };
 
-/** On every answer once the body has been read: a misspelled key is why metadata is missing. */
+/** On every answer once the body has been read, because a misspelled key may be why metadata is missing. */
 export const reportedKeys: readonly ResponseHeader[] = ["Ignored-Keys", "Preference-Applied"];
 
 export const blueprintKey = inPath(
   "blueprintKey",
-  "The trigger key of the Blueprint, given by the operator.",
+  "The Blueprint's trigger key, chosen by the operator.",
   EXAMPLE.blueprintKey,
 );
 
@@ -59,13 +59,13 @@ export const RESPONSE_HEADERS: Readonly<
   >
 > = {
   "X-Request-Id": {
-    description: "Names this request in the service's log: quote it when you report a failure.",
+    description: "Identifies this request in the service's log. Quote it when you report a failure.",
     required: true,
     schema: Type.String({ pattern: "^req_[0-9A-Za-z]{24,}$" }),
     example: "req_0VbbSVh5Qw8Zk3Tn6Rc1Xj9Lm4Bd",
   },
   "Cache-Control": {
-    description: "Nothing under the base URL may be cached.",
+    description: "Answers under the base URL must not be cached.",
     required: true,
     schema: Type.String({ const: "no-store" }),
     example: "no-store",
@@ -79,32 +79,32 @@ export const RESPONSE_HEADERS: Readonly<
   },
   "Ignored-Keys": {
     description:
-      "Keys of the body that were ignored, percent-encoded and separated by commas: 20 at most, of each its first 64 characters. Only with `Prefer: report-ignored-keys`; absent when none was ignored.",
+      "Keys of the body that were ignored, percent-encoded and separated by commas: at most 20, each shortened to 64 characters. Only with `Prefer: report-ignored-keys`; absent if none was ignored.",
     required: false,
     schema: Type.String({ pattern: "^[!-~]+(, [!-~]+)*$", maxLength: limits.ignoredKeysBytesMax }),
     example: "purchase_ordr, p%C3%A9riode",
   },
   "Preference-Applied": {
-    description: "`report-ignored-keys` when the request asked for it.",
+    description: "`report-ignored-keys`, if the request asked for it.",
     required: false,
     schema: Type.String({ const: "report-ignored-keys" }),
     example: "report-ignored-keys",
   },
   RateLimit: {
     description:
-      "What is left of the API key's allowance: `r` requests now, `t` seconds until the next when there are none. Absent before authentication, and where the account has no limit.",
+      "The API key's remaining quota: `r` requests now; if that is 0, `t` seconds until the next one. Absent before authentication, and if the account has no limit.",
     required: false,
     schema: Type.String({ pattern: '^"[a-z]+";r=[0-9]+;t=[0-9]+$' }),
     example: '"calls";r=999;t=0',
   },
   "RateLimit-Policy": {
-    description: "The allowance itself: `q` requests at once, filled up again within `w` seconds.",
+    description: "The API key's rate limit: `q` requests at once, replenished within `w` seconds.",
     required: false,
     schema: Type.String({ pattern: '^"[a-z]+";q=[0-9]+;w=[0-9]+$' }),
     example: '"calls";q=1000;w=2',
   },
   "Retry-After": {
-    description: "How many seconds to wait before the request is sent again.",
+    description: "How many seconds to wait before sending the request again.",
     required: false,
     schema: Type.String({ pattern: "^[0-9]+$" }),
     example: "1",
@@ -116,7 +116,7 @@ export const RESPONSE_HEADERS: Readonly<
     example: "Bearer",
   },
   "X-Accel-Buffering": {
-    description: "Tells a reverse proxy not to hold the stream back.",
+    description: "Tells a reverse proxy not to buffer the stream.",
     required: true,
     schema: Type.String({ const: "no" }),
     example: "no",

@@ -5,13 +5,13 @@ import { errorExample, notAuthorised, notFound } from "./failures.ts";
 import type { Operation, Parameter } from "./operation.ts";
 import { runId } from "./parameters.ts";
 
-/** HTML, Server-sent events. The value is a string to us: it comes from the client's memory. */
+/** HTML, Server-sent events. The value is treated as an arbitrary string, because the client sends it from memory. */
 const lastEventId: Parameter = {
   name: "Last-Event-ID",
   in: "header",
   required: false,
   description:
-    "The `id` of the last event that the client has seen: neither it nor an earlier one is sent again. Browsers send it by themselves when they reconnect. A value that is no id of this run's is ignored.",
+    "The `id` of the last event that the client has received: it and earlier ones are not sent again. Browsers send this automatically when they reconnect. A value that is not an event id of this run is ignored.",
   schema: Type.String(),
   example: "3",
 };
@@ -19,7 +19,7 @@ const lastEventId: Parameter = {
 const stream = Type.String({
   title: "RunEventStream",
   description:
-    "Events of the type `status`; the `data` of each is one line, the JSON of the schema `RunStatus`, and its `id` rises with every change of `status` or `progress_step`. Lines that begin with `:` are comments, to be skipped.",
+    "Events of the type `status`. The `data` of each is one line with the JSON of the schema `RunStatus`; its `id` increases with every change of `status` or `progress_step`. Lines that begin with `:` are comments and must be ignored.",
 });
 
 const completed = {
@@ -38,9 +38,9 @@ export const watchRun: Operation = {
   path: "/blueprint-runs/{runId}/events",
   tag: "Runs",
   summary: "Watch a run",
-  description: `For clients that do not want to poll: the run's status as Server-Sent Events. The present state comes at once, then each new one as it happens, and the stream ends after the terminal one. States that follow each other quickly may be left out but for the last.
+  description: `An alternative to polling: the run's status as Server-Sent Events. The current state is sent at once, then every new one as it occurs, and the stream ends after the terminal one. If states follow each other quickly, only the last of them may be sent.
 
-A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection lives. The stream may end before the run does: when the service is restarted, the API key is revoked, or an hour is over. Connect again with \`Last-Event-ID\`, as browsers do by themselves; once there is nothing more to come the answer is \`204\`, which tells them to stop.`,
+A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection is alive. The stream may end before the run does: when the service is restarted, the API key is revoked, or after an hour. Reconnect with \`Last-Event-ID\`, as browsers do automatically; if there is nothing more to send, the answer is \`204\`, which tells them to stop.`,
   parameters: [runId, lastEventId],
   answers: [
     {
@@ -56,15 +56,15 @@ A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection li
     },
     {
       status: 204,
-      description: "The run is terminal and `Last-Event-ID` names its last event: don't connect again.",
+      description: "The run has ended and `Last-Event-ID` names its last event: don't reconnect.",
     },
   ],
   failures: [
     notAuthorised,
-    notFound("Run", "There is no such run in the account of the key."),
+    notFound("Run", "The API key's account has no such run."),
     {
       status: 429,
-      description: `The rate limit was hit, or too many streams are open: ${limits.eventStreamsPerKeyMax} of the API key, ${limits.eventStreamsPerAccountMax} of the account, or ${limits.eventStreamsMax} of the process. Wait as long as \`Retry-After\` says, or poll the status instead.`,
+      description: `The rate limit was exceeded, or too many streams are open: ${limits.eventStreamsPerKeyMax} of the API key, ${limits.eventStreamsPerAccountMax} of the account, or ${limits.eventStreamsMax} of the process. Wait for the time in \`Retry-After\`, or poll the status instead.`,
       headers: ["Retry-After"],
       examples: {
         streams: errorExample(

@@ -9,7 +9,7 @@ const recordError = Type.Object(
   {
     field: Type.Unsafe<string | null>({
       type: ["string", "null"],
-      description: "The field of `data` in dot notation; `null` when the whole record is meant.",
+      description: "The field of `data` in dot notation; `null` for the record as a whole.",
       examples: ["due"],
     }),
     code: Type.String({ description: "Machine-readable code of the rule.", examples: ["rule"] }),
@@ -18,39 +18,42 @@ const recordError = Type.Object(
       examples: ["Due date is before 2020"],
     }),
   },
-  { title: "RecordError", description: "One rule that a record breaks." },
+  { title: "RecordError", description: "A rule that a record violates." },
 );
 
 const record = Type.Object(
   {
     data: keyed<unknown>(Type.Unknown(), "The output fields of the Blueprint."),
     errors: Type.Array(recordError, { description: "Empty when the record is valid." }),
-    isValid: Type.Boolean({ description: "Whether the record breaks no rule." }),
+    isValid: Type.Boolean({ description: "Whether the record has no errors." }),
   },
   { title: "ResultRecord", description: "One record of an output." },
 );
 
 const resultSet = Type.Object(
   {
-    totalRecords: Type.Integer({ minimum: 0, description: "How many records there are." }),
-    records: Type.Array(record, { description: "All of them." }),
+    totalRecords: Type.Integer({ minimum: 0, description: "The number of records." }),
+    records: Type.Array(record, { description: "All records." }),
   },
-  { title: "ResultSet", description: "The records of one result key; also what a presigned download holds." },
+  {
+    title: "ResultSet",
+    description: "The records of one result key; also the content of a presigned download.",
+  },
 );
 
 const executionMetadata = Type.Object(
   {
     runKey,
-    metadata: keyed<string>(Type.String(), "The run's stored metadata, name to text."),
+    metadata: keyed<string>(Type.String(), "The run's stored metadata: text by name."),
     timings: Type.Object(
       {
         executionBeganAt: timestamp("The run's `started_at`.", "2026-11-21T07:08:10.456Z"),
         executionCompletedAt: timestamp("The run's `ended_at`.", "2026-11-21T07:08:12.789Z"),
       },
-      { title: "ExecutionTimings", description: "When the run worked." },
+      { title: "ExecutionTimings", description: "When the run was executed." },
     ),
   },
-  { title: "ExecutionMetadata", description: "What is known about the run itself." },
+  { title: "ExecutionMetadata", description: "Information about the run itself." },
 );
 
 const KEYS =
@@ -62,22 +65,22 @@ const directResults = Type.Object(
     results: keyed<Static<typeof resultSet>>(resultSet, `The records, ${KEYS}`),
     executionMetadata,
   },
-  { title: "DirectRunResults", description: "The results themselves." },
+  { title: "DirectRunResults", description: "Inline results." },
 );
 
 const presignedResults = Type.Object(
   {
     dataDeliveryMethod: Type.Literal("presigned_url", { description: "The method that was used." }),
     results: keyed<string>(
-      Type.String({ format: "uri", description: "Temporary download URL, good for two hours." }),
-      `A download URL each, ${KEYS}`,
+      Type.String({ format: "uri", description: "Temporary download URL, valid for two hours." }),
+      `Download URLs, ${KEYS}`,
     ),
     executionMetadata,
   },
   { title: "PresignedRunResults", description: "Where the results can be downloaded." },
 );
 
-/** Spec, Run results: which of the two it is, `dataDeliveryMethod` says. */
+/** Spec, Run results: `dataDeliveryMethod` says which of the two it is. */
 const runResults = Type.Unsafe<Static<typeof directResults> | Static<typeof presignedResults>>({
   title: "RunResults",
   description: "The outputs of a completed run, in one of two forms: `dataDeliveryMethod` says which.",
@@ -130,7 +133,7 @@ const deliveryMethod: Parameter = {
   in: "query",
   required: false,
   description:
-    "How the results shall come. A `direct` answer of 5 MB or more comes as `presigned_url` instead.",
+    "How to deliver the results. A `direct` answer of 5 MB or more is delivered as `presigned_url` instead.",
   schema: Type.Unsafe<string>({
     type: "string",
     enum: ["direct", "presigned_url"],
@@ -148,7 +151,7 @@ export const readRunResults: Operation = {
   tag: "Runs",
   summary: "Read a run's results",
   description:
-    'Gives the outputs of a completed run: inline (`direct`), or as download URLs that are good for two hours (`presigned_url`, which is also what you get when you ask for nothing). Look at `dataDeliveryMethod` in the answer.\n\nA download is the Brotli-compressed JSON of one result set, `{"totalRecords": n, "records": [...]}`, as `application/octet-stream` without `Content-Encoding`: decompress it yourself. It needs no API key; range requests work.',
+    'Returns the outputs of a completed run: inline (`direct`), or as download URLs that are valid for two hours (`presigned_url`, the default). Check `dataDeliveryMethod` in the answer.\n\nA download is the Brotli-compressed JSON of one result set, `{"totalRecords": n, "records": [...]}`, as `application/octet-stream` without `Content-Encoding`: your client must decompress it. It needs no API key and supports range requests.',
   parameters: [runId, deliveryMethod],
   answers: [
     {
@@ -166,7 +169,7 @@ export const readRunResults: Operation = {
       },
     },
     notAuthorised,
-    notFound("Run", "There is no such run in the account of the key."),
+    notFound("Run", "The API key's account has no such run."),
     {
       status: 409,
       description: "The run is not `completed`; failed and cancelled runs have no results either.",

@@ -18,7 +18,7 @@ export const readTriggerSchema: Operation = {
   tag: "Blueprints",
   summary: "Read the schema of a trigger",
   description:
-    "Gives the JSON Schema (2020-12) of this Blueprint's trigger body, as it is now: to generate types from, and to catch misspelled keys on your side (the trigger ignores them; a validator that refuses `additionalProperties` does not).\n\nIt takes every body that the trigger takes. What a schema can't tell the trigger still refuses: a credential that does not exist or belongs to no slot, a string that should hold JSON and doesn't.",
+    "Returns the current JSON Schema (2020-12) of this Blueprint's trigger body. Use it to generate types, and to detect misspelled keys in your code (the trigger ignores them; a validator that rejects `additionalProperties` does not).\n\nIt accepts every body that the trigger accepts. The trigger also refuses some bodies that a schema can't detect: a credential that does not exist or fits no slot, or a string that should contain JSON but doesn't.",
   parameters: [blueprintKey],
   answers: [
     {
@@ -40,7 +40,7 @@ export const readTriggerSchema: Operation = {
       }),
     },
   ],
-  failures: [notAuthorised, notFound("Blueprint", "There is no such Blueprint in the account of the key.")],
+  failures: [notAuthorised, notFound("Blueprint", "The API key's account has no such Blueprint.")],
   curl: {
     curl: `curl -sS "$BASE_URL/blueprints/$BLUEPRINT_KEY/schema" \\
   -H "Authorization: Bearer $API_KEY"`,

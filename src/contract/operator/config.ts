@@ -26,7 +26,7 @@ export const listed = closed({
   ),
 });
 
-/** What every document in force tells about itself. */
+/** The common properties of every current document. */
 export const inForce = {
   account: text("The account's name."),
   version: count("The current version."),
@@ -287,7 +287,7 @@ export const readConfigSchema = defineOperation({
   }),
 });
 
-/** What reading, publishing and retiring may fail with. */
+/** The failures of reading, publishing and retiring. */
 export const absent = (what: string) => [missing(`account or ${what}`)];
 
 /** The operations on versions, of Blueprints and strategies alike. `name` is a part of their ids, `noun` of their texts. */

@@ -4,7 +4,7 @@ import { limits } from "#domain/limits.ts";
 import type { Failure } from "#contract/operation.ts";
 import { errorExample } from "#contract/failures.ts";
 
-/** A closed object: in a request another member is a 422, and an answer never has another one. */
+/** A closed object: another member in a request is a 422, and an answer never has one. */
 export const closed = <P extends TProperties>(properties: P, options: { title?: string } = {}) =>
   Type.Object(properties, { ...options, additionalProperties: false });
 
@@ -17,7 +17,7 @@ export const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type
 
 export const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** One of a few texts. */
+/** One of a few strings. */
 export const oneOf = <T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: "string", enum: [...values], description });
 
@@ -27,7 +27,7 @@ export const role = Type.Unsafe<OperatorRole>({
   description: "The operator's role.",
 });
 
-/** A time that a caller gives; any precision, in UTC or with an offset. */
+/** A time in a request, with any precision, in UTC or with an offset. */
 export const givenTime = (description: string) =>
   Type.String({
     pattern:
@@ -55,7 +55,7 @@ export const paging = {
   ),
 };
 
-/** A list's answer. The order is stable: what is added meanwhile moves nothing that was shown. */
+/** A list's answer. The order is stable: items that are added while a caller reads pages don't move those already read. */
 export const page = <S extends TSchema>(title: string, items: S) =>
   closed(
     {
@@ -77,7 +77,7 @@ export const record = (title: string) =>
     { title },
   );
 
-/** A list that is short by its nature: all of it at once. */
+/** A list that is always short and is returned completely. */
 export const whole = <S extends TSchema>(title: string, items: S) =>
   closed({ items: Type.Array(items) }, { title });
 

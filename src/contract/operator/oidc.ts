@@ -55,7 +55,7 @@ export const beginOidcSignIn = defineOperation({
       Type.String({
         pattern: "^/([^/\\\\\\u0000-\\u001f][^\\u0000-\\u001f]*)?$",
         maxLength: 2_000,
-        description: "a page of the dashboard, such as /runs, that is returned at the end",
+        description: "the page of the dashboard to return to, such as /runs",
       }),
     ),
   }),

@@ -4,36 +4,36 @@ import type { Failure } from "#contract/operation.ts";
 
 /** One operation of the operator API. Its types are those of its handler. */
 export interface OperatorOperation {
-  /** Unique; a generated client's method is called like it. */
+  /** Unique; used as the method's name in generated clients. */
   readonly id: string;
   readonly method: "get" | "post" | "delete";
   /** Relative to `/operator/v1`, parameters in braces. */
   readonly path: string;
-  /** Before it was renamed: answered for one release more. */
+  /** The path before it was renamed, which is supported for one more release. */
   readonly formerPath?: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** `open`: before anybody is signed in. */
+  /** `open`: no sign-in is needed. */
   readonly permission: Permission | "open";
   /** Closed: another parameter is a 422. */
   readonly query?: TObject;
   /** Closed: another member is a 422. */
   readonly body?: TObject;
-  /** Another limit than that of every body. */
+  /** A limit other than the general one for bodies. */
   readonly bodyBytesMax?: number;
   readonly status: 200 | 201 | 204;
   readonly answer?: TSchema;
-  /** The type of an answer that is written while it comes: texts or bytes, one after the other. */
+  /** The content type of a streamed answer, which consists of strings or bytes. */
   readonly streams?: "application/x-ndjson" | "text/event-stream" | "application/octet-stream";
-  /** Beyond those that every operation has. */
+  /** In addition to those of every operation. */
   readonly failures?: readonly Failure[];
 }
 
-/** As it is written: without the tag of its file, and without a status where that is 200 with an answer, 204 without one. */
+/** An operation as its file defines it: without the file's tag, and without the default status (200 with an answer, 204 without one). */
 type WrittenOperation = Omit<OperatorOperation, "tag" | "status"> & { readonly status?: 201 };
 
-/** Keeps the types of the schemas. */
+/** Preserves the types of the schemas. */
 export const operationsOf =
   (tag: string) =>
   <const O extends WrittenOperation>(operation: O): O & Pick<OperatorOperation, "tag" | "status"> => ({
@@ -54,6 +54,6 @@ export type OperatorAnswer<O extends OperatorOperation> = O["answer"] extends TS
     ? AsyncIterable<string | Uint8Array>
     : void;
 
-/** Left out of a schema that wants none. */
+/** Undefined if the operation has no such schema. */
 export const requiredOf = (schema: TObject | undefined): readonly string[] =>
   (schema as { required?: readonly string[] } | undefined)?.required ?? [];

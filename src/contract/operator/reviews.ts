@@ -86,7 +86,7 @@ export const listReviewRecords = defineOperation({
       Type.Integer({
         minimum: 0,
         maximum: 1_000_000_000,
-        description: "Skip this many records of the list. Not together with `cursor`.",
+        description: "Skip this many records of the list. It can't be used together with `cursor`.",
       }),
     ),
   }),
