@@ -123,7 +123,7 @@ export async function listKeys(
   );
 }
 
-/** Revokes a key; undefined when there is no such key. `isNew` is false when it was already revoked. */
+/** Revokes a key; undefined if there is no such key. `isNew` is false if it was already revoked. */
 export async function revokeKey(
   db: Database,
   keyId: string,

@@ -55,7 +55,7 @@ export async function recordAudit(
   return entry;
 }
 
-// The time with all digits: a change that an output format hides is still a change.
+// The time in full precision, so that a change can't be hidden by an output format.
 const ENTRY_COLUMNS = `chain, id, (extract(epoch from occurred_at) * 1000)::text as "occurredMs", actor_kind as "actorKind",
   actor_id as "actorId", action, subject_id as "subjectId", run_id as "runId", detail, seal`;
 
@@ -66,7 +66,7 @@ function readEntry<T extends EntryRow>({ occurredMs, ...row }: T): Omit<T, "occu
   return { ...row, occurredAt: ms === undefined ? occurredMs : new Date(Number(ms)).toISOString() };
 }
 
-/** $1: names of rows. By the index `audit_entry_row`, whose condition and expression these are. */
+/** $1: names of rows. Uses the index `audit_entry_row`, so its condition and expression must match the index. */
 export const ROW_ENTRIES = `select ${ENTRY_COLUMNS} from audit_entry
   where detail like '%"row":"%' and substring(detail from '"row":"([^"]*)"') = any($1::text[])
     and xmin is distinct from pg_current_xact_id_if_assigned()::xid`;

@@ -15,7 +15,7 @@ interface Documents {
 
 export type DocumentKind = keyof Documents;
 
-/** By which column callers name a document, and how its text is read. */
+/** The column by which callers identify a document, and how its text is parsed. */
 export const DOCUMENT_KINDS: {
   readonly [Kind in DocumentKind]: {
     readonly name: "id" | "key";
@@ -33,7 +33,7 @@ interface Version {
   readonly version: number;
 }
 
-/** A version, and what it says under the name of its kind. `retired`: of the document. */
+/** A version, with its parsed content under the name of its kind. `retired`: whether the document is retired. */
 type VersionOf<Kind extends DocumentKind> = Version & { readonly retired: boolean } & Pick<Documents, Kind>;
 
 export type StrategyVersion = VersionOf<"strategy">;
@@ -43,7 +43,7 @@ interface VersionRow extends SignedRow, Version {
   readonly document: string;
 }
 
-/** A document in force: which version it is, and what that version says. Two signed rows. */
+/** The current version of a document: its number and its content. Two signed rows. */
 interface DocumentRow extends VersionRow {
   readonly retired: boolean;
   readonly versionSerial: number | null;
@@ -137,7 +137,7 @@ export async function findVersion<Kind extends DocumentKind>(
 /** Documents of versions, which never change, as they were read from this database. */
 const kept = new WeakMap<Database, Map<string, Documents[DocumentKind]>>();
 
-/** As findVersion, read and verified only once. Not in a transaction. Throws RowRefused. */
+/** Like findVersion, but each version is read and verified only once. Must not be used in a transaction. Throws RowRefused. */
 export async function findCachedVersion<Kind extends DocumentKind>(
   db: Database,
   kind: Kind,
@@ -159,8 +159,8 @@ export async function listStrategies(db: Database): Promise<readonly StrategyVer
 }
 
 /**
- * The Blueprints in force with these keys, retired or not; null: all of the account. In the order of their keys. Those that this
- * installation has not signed are left out.
+ * The current Blueprints with these keys, retired or not; null: all of the account. Sorted by key. Those that this installation
+ * has not signed are omitted.
  */
 export async function listBlueprints(
   db: Database,
@@ -189,7 +189,7 @@ async function listInForce<Kind extends DocumentKind>(
   return genuine.map((row) => withDocument(kind, row, parseOnce(kind, row)));
 }
 
-/** Every version, in force or not, whose client's secret is a variable of the environment: strategies from before account secrets. */
+/** Every version, current or not, whose client secret is an environment variable: strategies from before account secrets. */
 export async function listVariableStrategies(
   db: Database,
 ): Promise<readonly Pick<StrategyVersion, "accountId" | "strategy">[]> {

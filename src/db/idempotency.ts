@@ -14,8 +14,8 @@ const STATEMENT_SLACK_MS = 1_000;
 
 /**
  * Claims a key inside the effect's transaction. A concurrent duplicate waits here, on the unique index, until the first has
- * committed or rolled back. True: the caller goes on and must store its answer; false: read it with findAnswer.
- * Spec, Idempotency 2: 24 hours, by the database's clock; an outdated row is replaced at once.
+ * committed or rolled back. True: the caller continues and must store its answer; false: read it with findAnswer. Spec,
+ * Idempotency 2: 24 hours, by the database's clock; an outdated row is replaced at once.
  */
 export async function claimKey(
   db: Database,
@@ -24,11 +24,11 @@ export async function claimKey(
     readonly keyHash: Uint8Array;
     readonly fingerprint: Uint8Array;
     readonly windowMs: number;
-    /** How long to wait for a concurrent duplicate; after that: SQLSTATE 55P03. */
+    /** How long to wait for a concurrent duplicate before failing with SQLSTATE 55P03. */
     readonly waitMs: number;
   },
 ): Promise<boolean> {
-  // One round trip: the second statement leaves before the first is answered, and fails if that one does.
+  // One round trip: the second statement is sent before the first is answered, and fails if the first one does.
   const setTimeouts = db.query(
     `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`,
     [String(key.waitMs), String(key.waitMs + STATEMENT_SLACK_MS)],
@@ -90,7 +90,7 @@ export async function storeAnswer(
   );
 }
 
-/** Housekeeping only: whether a key is still known is decided at look-up. Deletes up to `limit`; gives how many went. */
+/** Housekeeping only: whether a key is still valid is decided when it is looked up. Deletes up to `limit` rows and returns their number. */
 export async function deleteOutdatedKeys(db: Database, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from idempotency_key where (account_id, key_hash) in (

@@ -1,6 +1,9 @@
 import type { Database } from "./connection/pool.ts";
 
-/** The print of the signing key that this database belongs to. The first start writes its own; two at once write one. */
+/**
+ * The fingerprint of the signing key that this database belongs to. The first start writes that of its key; of two concurrent
+ * starts only one does.
+ */
 export async function storeSigningKeyFingerprint(
   db: Database,
   print: Uint8Array,
@@ -11,8 +14,9 @@ export async function storeSigningKeyFingerprint(
 }
 
 /**
- * What this database is, as its object store keeps it: the installation's own id, and what a copy of the database does not share,
- * the server's identifier (`pg_control_system`) and the database's oid. Undefined: the service has never been started with it.
+ * The identity of this database, as recorded in its object store: the installation's id, and two values that a copy of the
+ * database does not have, the server's identifier (`pg_control_system`) and the database's oid. Undefined: the service was never
+ * started with it.
  */
 export async function readInstallationMark(db: Database): Promise<string | undefined> {
   const rows = await db.query<{ mark: string }>(

@@ -3,18 +3,18 @@ import type { Database } from "./connection/pool.ts";
 
 /** A pass over the object store. It counts first, then removes, and looks for unfinished uploads last. */
 export interface ObjectSweep {
-  /** Of this process: the pass is another's as soon as the row has a higher one. */
+  /** The epoch of this process: once the row has a higher one, the pass belongs to another process. */
   readonly epoch: number;
   readonly isMeant: boolean;
   readonly stage: "counting" | "removing" | "unfinished";
-  /** The last key of the stage that was looked at, in the order of the store's listing; empty: none was. */
+  /** The last key of the stage that was processed, in the order of the store's listing; empty: none. */
   readonly afterKey: string;
-  /** Of the stage so far: objects, and those among them that no row names. */
+  /** The stage so far: objects, and how many of them no row refers to. */
   readonly seen: number;
   readonly found: number;
   /** The keys found while counting, if they are few. */
   readonly orphans: readonly string[];
-  /** When the pass began, less the age that an orphan has at least. By the database's clock. */
+  /** The start of the pass minus the minimum age of an orphan, by the database's clock. */
   readonly before: Date;
 }
 
@@ -22,8 +22,9 @@ const COLUMNS = `epoch, is_meant as "isMeant", stage, after_key as "afterKey", s
   begun_at - $1::bigint * interval '1 ms' as before`;
 
 /**
- * Goes on with the pass that was cut off, in place of the process that had it, or begins one: also when the last one has not moved for
- * `forgottenMs`, because rows and objects may have been restored from a backup since. A pass that an operator means stays meant.
+ * Takes over an interrupted pass from another process, or begins a new one. Also begins a new one if the last one has made no
+ * progress for `forgottenMs`, because rows and objects may have been restored from a backup since. The flag of a pass that an
+ * operator requested is kept.
  */
 export async function takeSweep(
   db: Database,
@@ -53,7 +54,7 @@ export async function takeSweep(
   return must(rows[0], "the row of the sweep");
 }
 
-/** What a pass has come to. Undefined: another process has taken it, and this one has nothing more to do. */
+/** The progress of a pass. Undefined: another process has taken it over, so this one must stop. */
 export async function moveSweep(
   db: Database,
   sweep: ObjectSweep,
@@ -69,7 +70,7 @@ export async function moveSweep(
   return rows.length === 0 ? undefined : moved;
 }
 
-/** The pass is over. False: another process has taken it. */
+/** Ends the pass. False: another process has taken it over. */
 export async function endSweep(db: Database, { epoch }: ObjectSweep): Promise<boolean> {
   const rows = await db.query(
     `update object_sweep set ended_at = app_now(), moved_at = app_now(), orphans = '{}' where epoch = $1 and ended_at is null returning 1`,

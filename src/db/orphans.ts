@@ -1,12 +1,12 @@
 import type { Database } from "./connection/pool.ts";
 
-/** Before this instant an object without a row is nobody's. By the database's clock. */
+/** An object without a row that is older than this is an orphan. By the database's clock. */
 export async function readOrphanLimit(db: Database, ageMs: number): Promise<Date> {
   const rows = await db.query<{ at: Date }>(`select app_now() - $1::bigint * interval '1 ms' as at`, [ageMs]);
   return rows[0]?.at ?? new Date(0);
 }
 
-/** Of these objects, those that no row names. */
+/** Returns those of these objects to which no row refers. */
 export async function listUnnamedBlobs(db: Database, keys: readonly string[]): Promise<readonly string[]> {
   const rows = await db.query<{ key: string }>(
     `select stored.key from unnest($1::text[]) as stored (key)
@@ -16,13 +16,13 @@ export async function listUnnamedBlobs(db: Database, keys: readonly string[]): P
   return rows.map((row) => row.key);
 }
 
-/** One claim of a run: the epoch is another at the next one. */
+/** One claim of a run; the next claim has another epoch. */
 export interface RunClaim {
   readonly runId: string;
   readonly epoch: number;
 }
 
-/** Of these claims, those that a worker still holds. */
+/** Returns those of these claims that a worker still holds. */
 export async function listHeldClaims(
   db: Database,
   claims: readonly RunClaim[],

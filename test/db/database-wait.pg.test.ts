@@ -16,7 +16,7 @@ test("`serve` waits for a database that is away, and ends when it stays away for
       /The database of DATABASE_URL can't be opened/,
     );
     const starting = installation.serve(at);
-    const waits = /the database of DATABASE_URL is away; it is waited for, 60 s at most/;
+    const waits = /the database of DATABASE_URL is unavailable; waiting up to 60 s for it/;
     await eventually("it waits", async () => waits.test(installation.logs()) || undefined);
     proxy.heal();
     const service = await starting;

@@ -331,7 +331,7 @@ test("what can't work is said with the place and the remedy", async () => {
   writeFileSync(join(dataDir, "postgres/PG_VERSION"), "17\n");
   await assert.rejects(
     startEmbeddedPostgres({ dataDir }),
-    /was made by PostgreSQL 17; this program brings PostgreSQL 18[^]*DATABASE_URL/,
+    /was created by PostgreSQL 17; this program includes PostgreSQL 18[^]*DATABASE_URL/,
   );
   writeFileSync(join(dataDir, "postgres/PG_VERSION"), "18\n");
 

@@ -6,8 +6,8 @@ import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import type { Lease } from "#db/runs/lease.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { leaveLine, joinQueue } from "#db/runs/lines.ts";
-import { notePoll, waitToAsk } from "#db/runs/polls.ts";
+import { leaveQueue, joinQueue } from "#db/runs/lines.ts";
+import { notePoll, waitForPoll } from "#db/runs/polls.ts";
 import { takeRetry } from "#db/runs/retry-budget.ts";
 import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/runs/run-steps.ts";
 import { storeIteration, noteTurns } from "#db/runs/run-turns.ts";
@@ -55,7 +55,7 @@ const CASES: Readonly<Record<string, Case>> = {
   failRun: { call: async (db, lease) => await failRun(db, { lease, kind: "target", detail: "the story" }) },
   parkRun: { call: async (db, lease) => await parkRun(db, lease) },
   joinQueue: { call: async (db, lease) => await joinQueue(db, lease, { line: "cred_x", waitedMs: 5 }) },
-  leaveLine: { call: async (db, lease) => await leaveLine(db, lease, 5) },
+  leaveQueue: { call: async (db, lease) => await leaveQueue(db, lease, 5) },
   releaseRun: { call: async (db, lease) => await releaseRun(db, lease) },
   takeRetry: { call: async (db, lease) => await takeRetry(db, lease, 3) },
   startStep: { call: async (db, lease) => await startStep(db, { lease, accountId: ACCOUNT, nodeId: NODE }) },
@@ -104,9 +104,9 @@ const CASES: Readonly<Record<string, Case>> = {
     call: async (db, lease) =>
       (await notePoll(db, lease, { accountId: ACCOUNT, nodeId: NODE, ordinal: 0 })) !== undefined,
   },
-  waitToAsk: {
+  waitForPoll: {
     entry: "run_poll",
-    call: async (db, lease) => await waitToAsk(db, lease, { nodeId: NODE, ordinal: 0, waitMs: 5_000 }),
+    call: async (db, lease) => await waitForPoll(db, lease, { nodeId: NODE, ordinal: 0, waitMs: 5_000 }),
   },
   beginWrite: {
     entry: "run_write",
@@ -144,9 +144,9 @@ const OTHERS: Readonly<Record<string, string>> = {
   countWaitingRuns: "reads",
   findDetailedRun: "reads",
   listHeldClaims: "reads",
-  freeRunsOfNobody: "only runs of workers that are gone, raising their epochs",
+  freeOrphanedRuns: "only runs of workers that are gone, raising their epochs",
   RUN_CHECKS: "reads",
-  freeJobsOfNobody: "frees jobs and changes no run",
+  freeOrphanedJobs: "frees jobs and changes no run",
   CLAIM: "part of what takes a lease",
   CLAIMED_COLUMNS: "reads",
 };

@@ -119,7 +119,7 @@ test("a table that is being read is waited for in short tries, and others read i
     clearTimeout(emergency);
     assert.match(
       String(messages[0]),
-      /^migration 0002_wider\.sql waits for tables that are in use \(the oldest transaction is that of backup, process \d+, since .* UTC\); it is tried again in 1 s$/,
+      /^migration 0002_wider\.sql waits for tables that are in use \(the oldest transaction is that of backup, process \d+, since .* UTC\); retrying in 1 s$/,
     );
     await Promise.all(reads);
   } finally {

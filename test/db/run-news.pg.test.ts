@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openPool, openSession } from "#db/connection/pool.ts";
-import { RunNotifier, sendRunNews } from "#db/runs/run-notifier.ts";
+import { RunNotifier, sendRunChanges } from "#db/runs/run-notifier.ts";
 import { openLog } from "#lib/log.ts";
 import { eventually } from "../eventually.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -62,7 +62,7 @@ async function untold(news: RunNotifier, listener: readonly string[]): Promise<s
   const isHeard = async () => (listener.includes(run) ? true : undefined);
   await eventually("its own listeners hear it", isHeard, PATIENCE_MS);
   await sleep(50);
-  await sendRunNews(database.db, "test", { stop: [`after_${run}`] });
+  await sendRunChanges(database.db, "test", { stop: [`after_${run}`] });
   await eventually("the wire", async () => (isSaid(`after_${run}`) ? true : undefined), PATIENCE_MS);
   return isSaid(run) ? undefined : run;
 }

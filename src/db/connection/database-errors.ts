@@ -14,7 +14,7 @@ export function isLockedOut(error: unknown): boolean {
 const LOST =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|There was an error establishing an SSL|The database connection broke|timeout exceeded when trying to connect|timeout expired|Query read timeout)/;
 
-/** Of the system: the database's address does not answer, or the connection to it broke. */
+/** Error codes of the system: the database's address does not respond, or the connection was lost. */
 const CONNECTION =
   /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 
@@ -25,16 +25,16 @@ function isOfConnection(error: Error): boolean {
   return code === undefined ? LOST.test(error.message) : CONNECTION.test(code);
 }
 
-/** Whether the database could not be reached, or went away: what was asked may work later. */
+/** Whether the database was unreachable or the connection was lost: the operation may work later. */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return /^(08|57P|53)/.test(error.code ?? "");
   return error instanceof Error && isOfConnection(error);
 }
 
 /**
- * SQLSTATEs of a refusal that may be over at the next try: the connection (08), resources (53), the server going down, coming up
- * or cutting a statement off (57), a standby that is not yet, or a primary that is no longer one (55000, 25006), a lock that did
- * not come (55P03), a transaction that waited too long (25P03) or met another one (40001, 40P01).
+ * SQLSTATEs of temporary failures: connection (08), resources (53), a server that is shutting down, starting or has cancelled a
+ * statement (57), a standby that was not yet promoted or a former primary (55000, 25006), a lock timeout (55P03), a transaction
+ * that was idle too long (25P03) or conflicted with another one (40001, 40P01).
  */
 const PASSING = /^(08...|53...|57P0.|57014|55000|55P03|25006|25P03|40001|40P01)$/;
 

@@ -1,7 +1,7 @@
 import { assert } from "#lib/assert.ts";
 import type { Database } from "./pool.ts";
 
-/** Boot refuses a server that may lose what it acknowledged. docs/decisions/0002. */
+/** The service refuses to start with a server that may lose acknowledged writes. docs/decisions/0002. */
 export async function assertDurable(db: Database): Promise<void> {
   const [found] = await db.query<{
     version: number;
@@ -12,7 +12,7 @@ export async function assertDurable(db: Database): Promise<void> {
     `select current_setting('server_version_num')::int as version, current_setting('server_version') as "versionText",
             current_setting('fsync') as fsync, current_setting('synchronous_commit') as "synchronousCommit"`,
   );
-  assert(found !== undefined, "a select without a table gives one row");
+  assert(found !== undefined, "a select without a table returns one row");
   if (found.version < 150_000) {
     throw new Error(
       `The database is PostgreSQL ${found.versionText}; 15 or newer is needed. Upgrade it, or set DATABASE_URL to another.`,

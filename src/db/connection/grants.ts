@@ -76,7 +76,7 @@ const LIST_GRANTS = `with object as (
     and wanted <> array(select distinct privilege_type from aclexplode(acl)
       where grantee = (select oid from pg_roles where rolname = $1) order by 1)`;
 
-/** graphile-worker's tables have row security, which is its owner's way to keep others out: here the role is let in. */
+/** graphile-worker's tables have row security, by which their owner excludes other roles; this policy admits the role. */
 const LIST_POLICIES = `select format('create policy %1$I on %2$s to %1$I using (true) with check (true)', $1::text, c.oid::regclass) as statement
   from pg_class c
   where relnamespace::regnamespace::text = 'graphile_worker' and relrowsecurity

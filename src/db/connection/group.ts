@@ -8,7 +8,7 @@ const BATCHES_MAX = 2;
 const WAIT_MAX_MS = 2_000;
 
 interface GroupedOptions<Call, Answer> {
-  /** Handles a call of a failed batch: by default as a batch of its own. */
+  /** Handles a call of a failed batch: by default as a separate batch. */
   readonly alone?: (db: Database, call: Call) => Promise<Answer>;
   /** A call that could not be sent within this time is refused: requests need an answer, workers can wait. */
   readonly waitMaxMs?: number;

@@ -1,8 +1,8 @@
 import type { Database } from "./pool.ts";
 
 /**
- * Settings of the server with which its log shows what callers send (docs/decisions/0014): what, and what
- * to do. Secrets are sealed before they get there, names, inputs and metadata of runs are not. The embedded server has none.
+ * Server settings that expose callers' data in the server's log (docs/decisions/0014), each with the risk and the remedy. Secrets
+ * are sealed before they reach the server; names, inputs and metadata of runs are not. The embedded server has no such setting.
  */
 export async function listLoggingRisks(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ name: string; setting: string }>(

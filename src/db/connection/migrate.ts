@@ -33,10 +33,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the database to the folder's last migration, forward only; each file `NNNN_name.sql` in its
- * own transaction. Any number of processes may do so at once. Gives the files it applied itself.
- * A table that somebody reads for long (a backup) is waited for in tries of two seconds.
- * Throws, and changes nothing, when an applied file was changed or is unknown to this program.
+ * Brings the database to the folder's last migration, forward only; each file `NNNN_name.sql` in its own transaction. Any number
+ * of processes may do so at once. Returns the files that it applied itself. If a table is locked for a long time (by a backup),
+ * retries with a lock timeout of two seconds. Throws, without changing anything, if an applied file was changed or is unknown to
+ * this program.
  */
 export async function migrate(
   db: Database,
@@ -63,7 +63,7 @@ export async function migrate(
           { cause: error },
         );
       onWait(
-        `migration ${error.file} waits for tables that are in use${user}; it is tried again in ${waitMs / 1000} s`,
+        `migration ${error.file} waits for tables that are in use${user}; retrying in ${waitMs / 1000} s`,
       );
       await sleep(waitMs);
       waitMs = Math.min(waitMs * 2, backOffMs.most);
@@ -116,7 +116,7 @@ export async function listPendingMigrations(db: Database, folder: string): Promi
 const FIND_TABLE = "select to_regclass('public.schema_migration') is not null as exists";
 const LIST_APPLIED = "select version, name, sha256 from public.schema_migration order by version";
 
-/** What the migrations make, generated beside them to be read and compared. It is never run. */
+/** The resulting schema, generated next to the migrations for reading and comparing. It is never executed. */
 const SCHEMA_FILE = "schema.sql";
 
 /** The migrations of a folder in their order. */
@@ -151,7 +151,7 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return migrations;
 }
 
-/** An index of a large table is built while the table is written to, which no transaction can: it is a file of its own. */
+/** An index of a large table is built concurrently with writes, which is impossible in a transaction, so it has a separate file. */
 function indexBuiltConcurrently(path: string, sql: string): string | null {
   const statement = sql.replaceAll(/^\s*--.*$/gm, "").trim();
   if (!/\bconcurrently\b/i.test(statement)) return null;
@@ -226,8 +226,8 @@ async function applyNext(
 }
 
 /**
- * On a connection of its own, under the same lock. An interrupted build leaves an invalid index, which is rebuilt. False: another process
- * was first.
+ * On a separate connection, under the same lock. An interrupted build leaves an invalid index, which is rebuilt. False: another
+ * process was first.
  */
 async function buildIndex(db: Database, migration: Migration, index: string): Promise<boolean> {
   const client = await db.pool.connect();

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from "#lib/clock.ts";
 import { SERVER_LIFE, wasCommitted, type BegunTransaction } from "./settle-commit.ts";
 import { typeParser } from "./type-parser.ts";
 
-/** Where a server is: a URL, or the address of the embedded one (`host` is a socket's folder). */
+/** The address of a server: a URL, or the embedded one's address (`host` is a socket's folder). */
 export type DatabaseSource =
   | { connectionString: string }
   | { host: string; port: number; user: string; password: string; database: string };
@@ -25,15 +25,15 @@ export type Database = {
     values?: readonly unknown[],
   ): Promise<T[]>;
   /**
-   * All or nothing, on one connection. Inside a transaction, a part of it that can fail alone (a savepoint).
-   * `retry`: up to three tries when the server says it may work (40001, 40P01); only for a repeatable `fn`.
-   * `settle`: if the connection dies during COMMIT, a new connection asks the server for the outcome.
-   * `lockTimeoutMs` replaces the pool's, in this transaction.
+   * Executes `fn` in a transaction on one connection. Inside a transaction, uses a savepoint, so that this part can fail by
+   * itself. `retry`: up to three attempts after errors that can be retried (40001, 40P01); only for a repeatable `fn`. `settle`:
+   * if the connection dies during COMMIT, a new connection asks the server for the outcome. `lockTimeoutMs` replaces the pool's,
+   * in this transaction.
    */
   transaction<T>(fn: (tx: Database) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**
-   * One statement as a transaction of its own, with `settle`: BEGIN travels with the statement, which saves a round trip.
-   * `beforeCommit` is told its rows.
+   * One statement as a separate transaction, with `settle`. BEGIN is sent together with the statement, which saves a round trip.
+   * `beforeCommit` is called with its rows.
    */
   transact<T>(
     statement: Statement,
@@ -41,15 +41,15 @@ export type Database = {
     beforeCommit: (rows: readonly T[]) => Promise<void>,
   ): Promise<readonly T[]>;
   /**
-   * Statements as one transaction, all sent together with its BEGIN and COMMIT: one round trip. Each sees what was committed before
-   * it began, so one may lock what the next counts. Gives the rows of each.
+   * Statements as one transaction, all sent together with its BEGIN and COMMIT: one round trip. Each statement sees what was
+   * committed before it began, so one may lock what the next one counts. Returns the rows of each.
    */
   transactAll(
     statements: readonly Statement[],
     options?: LockOptions,
   ): Promise<readonly (readonly unknown[])[]>;
   end(): Promise<void>;
-  /** By which the waits of its callers go. */
+  /** The clock for the waits of its callers. */
   clock: Clock;
   pool: pg.Pool;
 };
@@ -62,15 +62,15 @@ export type TransactionOptions = {
 type LockOptions = Pick<TransactionOptions, "lockTimeoutMs">;
 
 export type PoolOptions = {
-  /** Connections at most. */
+  /** The maximum number of connections. */
   max?: number | undefined;
   /** Shown in `pg_stat_activity` and the server's log. */
   applicationName: string;
-  /** A free connection (new or of the pool) must come within this. docs/decisions/0026. */
+  /** The longest wait for a free connection, new or from the pool. docs/decisions/0026. */
   connectTimeoutMs?: number | undefined;
   /** The server cancels a statement after this time. */
   statementTimeoutMs?: number | undefined;
-  /** The client stops waiting for an answer after this time: `pg` alone hangs forever on a half-open connection. */
+  /** The client stops waiting for an answer after this time: by itself, `pg` hangs forever on a half-open connection. */
   queryTimeoutMs?: number | undefined;
   lockTimeoutMs?: number | undefined;
   idleInTransactionTimeoutMs?: number | undefined;
@@ -113,8 +113,8 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
 }
 
 /**
- * One connection, open now, for what lives exactly as long as it does (a session advisory lock).
- * Never reconnects: when it breaks, `onLost` is called once and every later query fails.
+ * One connection that is opened immediately, for resources with the same lifetime (a session advisory lock). Never reconnects:
+ * when it breaks, `onLost` is called once and every later query fails.
  */
 export async function openSession(
   source: DatabaseSource,
@@ -146,7 +146,7 @@ export async function openSession(
   return { ...db, end };
 }
 
-/** The URL of a source, for a program that wants DATABASE_URL. Holds the password. */
+/** The URL of a source, for a program that reads DATABASE_URL. It contains the password. */
 export function urlOf(source: DatabaseSource): string {
   if ("connectionString" in source) return source.connectionString;
   const [user, password, host] = [source.user, source.password, source.host].map(encodeURIComponent);
@@ -157,7 +157,7 @@ function clientConfig(source: DatabaseSource, options: PoolOptions): pg.PoolConf
   return {
     ...source,
     application_name: options.applicationName,
-    // What is sent without awaiting what went before leaves at once: see transact.
+    // Statements that are sent without awaiting earlier ones are sent at once: see transact.
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: defaults.keepAliveDelayMs,
@@ -191,7 +191,7 @@ async function run<T>(
 ): Promise<T[]> {
   const statement: Statement = typeof given === "string" ? { text: given, values } : given;
   const all = statement.values ?? values;
-  // Several statements in one text (a migration) give several results: the last one's rows.
+  // Several statements in one string (a migration) have several results. Returns the rows of the last one.
   const result: pg.QueryResult | pg.QueryResult[] = await send(client, {
     text: statement.text,
     ...(statement.name === undefined ? {} : { name: statement.name }),
@@ -251,7 +251,7 @@ async function transact<T>(
     ]);
     if (done.status === "rejected") throw done.reason;
     await beforeCommit(done.value);
-    // Cancelled before it was a BEGIN (a time-out of a server that stood still): the statement was a transaction by itself.
+    // The BEGIN was cancelled (by a timeout of a server that stood still), so the statement was a transaction by itself.
     if (began.status === "fulfilled") await commit(pool, client, began.value);
     return done.value;
   } catch (error) {
@@ -269,7 +269,7 @@ async function transactAll(
   const begun = begin(client, options);
   const done = statements.map(async (statement) => await run(client, statement));
   const ended = commit(pool, client, null);
-  // After one that failed the server refuses all others, and takes COMMIT for a rollback: the first error is the reason.
+  // After a failed statement the server refuses all others and treats COMMIT as a rollback, so the first error is the reason.
   const outcomes = await Promise.allSettled([begun, ...done, ended]);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   return await Promise.all(done);
@@ -279,10 +279,10 @@ async function rollBack(client: pg.PoolClient): Promise<void> {
   if (!broken.has(client)) await send(client, { text: "rollback" }).catch(() => broken.add(client));
 }
 
-/** Of each connection: the life of its server, which ends with it. */
+/** For each connection: the incarnation of its server. */
 const serverLives = new WeakMap<pg.PoolClient, string>();
 
-/** Begins; with `settle` gives what is needed to settle its COMMIT, in the same round trip. */
+/** Begins a transaction. With `settle`, returns what is needed to settle its COMMIT, in the same round trip. */
 async function begin(
   client: pg.PoolClient,
   { settle = false, lockTimeoutMs }: TransactionOptions,
@@ -305,7 +305,7 @@ async function begin(
   return { xid: row.xid, serverLife };
 }
 
-/** Commits. When the connection breaks meanwhile, nobody knows whether the server did: another connection asks. */
+/** Commits. If the connection breaks during this, the outcome is unknown, and another connection asks the server. */
 async function commit(pool: pg.Pool, client: pg.PoolClient, begun: BegunTransaction | null): Promise<void> {
   try {
     const { command } = await send(client, { text: "commit" });

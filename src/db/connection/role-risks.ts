@@ -33,7 +33,7 @@ const REMEDY = "docs/database.md says how to make one that can do no more than t
 
 function risksOfRole(found: Found, hasOwner: boolean): readonly string[] {
   const { role, isSuperuser, attributes, memberships, isOwner, mayCreate } = found;
-  // A superuser has all of what follows.
+  // A superuser has all of the following privileges.
   if (isSuperuser) {
     return [
       `the role ${role} of DATABASE_URL is a superuser: it reads files of the database's machine and runs programs there; ${REMEDY}`,
@@ -56,7 +56,7 @@ function risksOfRole(found: Found, hasOwner: boolean): readonly string[] {
   return risks;
 }
 
-/** Judged from the client's end: with a pooler or proxy in between, the server sees only that one's connection. */
+/** Judged by the client: with a pooler or proxy in between, the server sees only the pooler's connection. */
 export async function risksOfConnection(db: Database): Promise<readonly string[]> {
   const client = await db.pool.connect();
   try {
@@ -69,7 +69,7 @@ export async function risksOfConnection(db: Database): Promise<readonly string[]
     // A unix socket has no address.
     if (remoteAddress === undefined || encrypted === true || isLoopback(remoteAddress)) return [];
     return [
-      `the connection of DATABASE_URL to ${remoteAddress} is not encrypted: somebody on the way can read and change what the service ` +
+      `the connection of DATABASE_URL to ${remoteAddress} is not encrypted: anyone on the network path can read and change what the service ` +
         "stores; add sslmode=verify-full to it",
     ];
   } finally {
@@ -77,5 +77,5 @@ export async function risksOfConnection(db: Database): Promise<readonly string[]
   }
 }
 
-/** Of an address as the system gives it: ::1, 127.0.0.0/8, and the latter written as an IPv6 address. */
+/** Whether an address, as reported by the system, is ::1 or in 127.0.0.0/8, also when written as an IPv6 address. */
 const isLoopback = (address: string): boolean => address === "::1" || /^(::ffff:)?127\./i.test(address);

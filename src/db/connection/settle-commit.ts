@@ -8,20 +8,20 @@ export interface BegunTransaction {
 }
 
 /**
- * Changes whenever a server begins anew, also when it only recovers from the crash of one of its processes, which discards its
+ * Changes whenever a server starts again, even if it only recovers from the crash of one of its processes, which discards its
  * statistics. An id whose transaction had not reached the log by then is given to another transaction, which may well commit.
  */
 export const SERVER_LIFE = "concat(pg_postmaster_start_time(), ' ', (select stats_reset from pg_stat_wal))";
 
-/** An id that the server has not given yet would be an error. */
+/** The server reports an error for an id that it has not issued yet. */
 const STATUS = `select case when ${SERVER_LIFE} = $2 then pg_xact_status($1::text::xid8) else 'gone' end as status`;
 
 const SETTLE_MS = 2_000;
 const ASK_EVERY_MS = 50;
 
 /**
- * Whether a transaction was committed whose connection broke during COMMIT (docs/decisions/0026). `ask` sends a statement on another
- * connection; undefined: none is to be had. False: it was rolled back, or nobody can say.
+ * Whether a transaction was committed whose connection broke during COMMIT (docs/decisions/0026). `ask` sends a statement on
+ * another connection; undefined: none is available. False: it was rolled back, or the outcome can't be determined.
  */
 export async function wasCommitted(
   ask: (text: string, values: readonly unknown[]) => Promise<Record<string, unknown> | undefined>,

@@ -172,7 +172,7 @@ export async function noteExpiredSessions(
   );
 }
 
-/** As the table's CHECK. */
+/** The same as in the table's CHECK. */
 const FAILURE_CHARACTERS_MAX = 500;
 
 /** Records for operators why a sign-in on the target's own pages failed. `detail` contains no secret. */

@@ -81,7 +81,7 @@ export interface CachedLogin {
   readonly expiresAtMs: number;
 }
 
-/** The cached login of a credential, if it is for this strategy version and not over its time. */
+/** The cached login of a credential, if it is for this strategy version and has not expired. */
 export async function findLoginSession(
   db: Database,
   credentialId: string,
@@ -193,7 +193,7 @@ export async function takeLogin(
 }
 
 /** Reserves the lock for this caller, which is not a run, at its next release: queued runs would leave no gap. */
-export async function takeLoginNext(db: Database, credentialId: string, holder: string): Promise<void> {
+export async function reserveLogin(db: Database, credentialId: string, holder: string): Promise<void> {
   await db.query(`update credential set login_next = $2 where id = $1`, [credentialId, holder]);
 }
 

@@ -55,7 +55,7 @@ export async function clearRejectedLogins(db: Database, credentialId: string, ru
   );
 }
 
-/** By an operator. Returns the credential's account; undefined when there is no such credential. */
+/** Unlocks a credential for an operator. Returns the credential's account; undefined if there is no such credential. */
 export async function unlockCredential(db: Database, credentialId: string): Promise<string | undefined> {
   const rows = await db.query<{ accountId: string }>(
     `update credential set login_rejections = 0, login_locked_until = null where id = $1
@@ -72,7 +72,7 @@ export interface ListedCredential extends LoginLockout {
   /** The caller's label. */
   readonly name: string | null;
   readonly createdAt: Date;
-  /** Whether a cached login is kept for it. */
+  /** Whether there is a cached login for it. */
   readonly isLoggedIn: boolean;
 }
 

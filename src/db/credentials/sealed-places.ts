@@ -17,9 +17,9 @@ export interface SealedPlace {
   readonly purpose: "credential" | "login_session" | "oauth_token" | "account_secret";
   /** The plural noun for messages. */
   readonly noun: string;
-  /** Rows as SealedRow after $1 in the order of their ids, $2 at most; with $3 only those not sealed with that key. */
+  /** Returns up to $2 rows as SealedRow after $1, in the order of their ids; with $3 only those not sealed with that key. */
   readonly list: string;
-  /** $1 kid; arrays: $2 row ids, $3 the kids before, $4 the bytes before, $5 the new bytes. Gives a row for each change. */
+  /** $1 kid; arrays: $2 row ids, $3 the old kids, $4 the old bytes, $5 the new bytes. Returns a row for each change. */
   readonly replace: string;
   /** How many values each key holds. */
   readonly count: string;
@@ -45,7 +45,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     table: "login_session",
     purpose: "login_session",
     noun: "cached logins",
-    // The version is the one that `loginVersion` writes.
+    // The version has the format of `loginVersion`.
     list: `select login_session.credential_id as "rowId", login_session.account_id as "accountId",
         credential.strategy_id as "strategyId", login_session.sealed, login_session.kid,
         concat_ws('/', strategy_version, (extract(epoch from expires_at) * 1000)::bigint, login_id) as version
@@ -94,8 +94,8 @@ export async function listSealed(
 }
 
 /**
- * Replaces the bytes that were read with resealed ones. Rows written or deleted in the meantime stay unchanged. Returns the number of
- * replaced values.
+ * Replaces the bytes that were read with resealed ones. Rows that were written or deleted in the meantime remain unchanged.
+ * Returns the number of replaced values.
  */
 export async function replaceSealed(
   db: Database,
@@ -103,7 +103,7 @@ export async function replaceSealed(
   kid: string,
   changes: readonly { readonly was: SealedRow; readonly sealed: Uint8Array }[],
 ): Promise<number> {
-  // Two rotations at once may meet in another order: the server ends one of the statements, which is then tried again.
+  // Two concurrent rotations may lock rows in different orders: the server aborts one of the statements, which is then retried.
   const replaced = await db.transaction(
     async (tx) =>
       await tx.query(place.replace, [

@@ -60,7 +60,7 @@ export async function insertVaultKey(tx: Database, key: NewVaultKey): Promise<Ro
 
 /** Locks the set of keys, here and in key files, until the transaction ends. */
 export async function lockVaultKeys(tx: Database): Promise<void> {
-  // A key service may take its time to answer.
+  // A key service may be slow to answer.
   await tx.query(`set local idle_in_transaction_session_timeout = '60s'`);
   await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey vault_key'))`);
 }
@@ -108,7 +108,7 @@ export async function lockVaultKey(
   return rows[0];
 }
 
-/** Gives the serial that the row would have next: none that it had before counts any more. */
+/** Returns the next serial of the row, which invalidates all earlier ones. */
 export async function deleteVaultKey(tx: Database, kid: string): Promise<RowMark> {
   await tx.query(`delete from vault_key where kid = $1`, [kid]);
   return await signRow(tx, "vault_key", { kid, publicJwk: "", isPrimary: false });

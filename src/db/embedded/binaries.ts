@@ -22,8 +22,8 @@ export function packagedBinaries(): string {
 }
 
 /**
- * Makes the library links that npm packages can't carry (the package does it in an install script,
- * which we never run). Where the package's folder is not ours to write, in a copy in the data folder.
+ * Creates the library links that npm packages can't contain (the package creates them in an install script, which we never run).
+ * If the package's folder is not writable, creates them in a copy in the data folder.
  */
 export function readyBinaries(native: string, folder: DataFolder): Binaries {
   return makeLinks(native) ? describe(native) : copyBinaries(native, folder);
@@ -35,10 +35,10 @@ export function copyBinaries(native: string, folder: DataFolder): Binaries {
   const copy = join(copies, versionOf(native));
   if (!existsSync(copy)) {
     makeFolder(folder, copies);
-    chmodSync(copies, 0o755); // nothing private is in it; the data folder says who may enter
+    chmodSync(copies, 0o755); // it contains nothing private; the data folder's permissions control access
     const draft = `${copy}.new`;
     rmSync(draft, { recursive: true, force: true });
-    // Verbatim: node would else make the relative links absolute, back into the folder that can't be entered.
+    // Verbatim: otherwise node would make the relative links absolute, back into the folder that can't be entered.
     cpSync(native, draft, {
       recursive: true,
       verbatimSymlinks: true,
@@ -67,7 +67,7 @@ function makeLinks(native: string): boolean {
       // A second process may make the same links at the same moment.
       if (code === "EEXIST") continue;
       if (code === "EACCES" || code === "EPERM" || code === "EROFS") return false;
-      throw new Error(`Can't make the library link ${link}`, { cause: error });
+      throw new Error(`Can't create the library link ${link}`, { cause: error });
     }
   }
   return true;

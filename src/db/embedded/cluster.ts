@@ -13,12 +13,12 @@ import {
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import type { DataFolder } from "./data-folder.ts";
-import { folderError, readIfThere, writePrivate } from "./data-folder.ts";
+import { folderError, readIfExists, writePrivate } from "./data-folder.ts";
 import type { ServerUser } from "./server-user.ts";
 import { commandFor, changeOwner } from "./server-user.ts";
 import { initdbArguments } from "./settings.ts";
 
-/** PostgreSQL's own folder and its superuser, who owns what is in it. */
+/** PostgreSQL's own folder and its superuser, who owns everything in it. */
 export type Cluster = { path: string; user: string; password: string };
 
 export const roleName = "latchkey";
@@ -29,7 +29,7 @@ export function clusterPath(folder: DataFolder): string {
   return join(folder.path, "postgres");
 }
 
-/** The cluster of this data folder, made when there is none yet. Only under the folder's lock. */
+/** The cluster of this data folder, which is created if there is none yet. The folder's lock must be held. */
 export async function openCluster(
   folder: DataFolder,
   user: ServerUser,
@@ -45,7 +45,7 @@ export async function openCluster(
 }
 
 export function readPassword(folder: DataFolder): string {
-  const password = readIfThere(folder, passwordName);
+  const password = readIfExists(folder, passwordName);
   if (password !== null && password !== "") return password;
   throw new Error(
     `The password of the embedded PostgreSQL is missing: ${join(folder.path, passwordName)}. ` +
@@ -53,7 +53,7 @@ export function readPassword(folder: DataFolder): string {
   );
 }
 
-/** Beside its final place and renamed when whole: a crash in the middle leaves nothing half made. */
+/** Created under a temporary name and renamed when complete, so that a crash leaves nothing incomplete. */
 async function create(
   folder: DataFolder,
   user: ServerUser,
@@ -62,7 +62,7 @@ async function create(
 ): Promise<void> {
   const draft = `${clusterPath(folder)}.new`;
   const password = randomBytes(32).toString("base64url");
-  // initdb runs as the server's user, who may not read our files: it gets the password in the socket's folder.
+  // initdb runs as the server's user, who can't read our files, so it gets the password in the socket's folder.
   const passwordFile = join(socketFolder, "initdb-password");
   try {
     rmSync(draft, { recursive: true, force: true });
@@ -103,8 +103,8 @@ async function initdb(
   if (code === 0) return;
   const lines = output.trim().split("\n").slice(-8).join("\n  ");
   throw new Error(
-    `The embedded PostgreSQL could not make its database in ${folder.path} (initdb ended with ${code ?? "a signal"}):\n  ${lines}\n` +
-      "Make room or correct the permissions as it says and start again, or set DATABASE_URL to use a PostgreSQL of your own.",
+    `The embedded PostgreSQL could not create its database in ${folder.path} (initdb ended with ${code ?? "a signal"}):\n  ${lines}\n` +
+      "Free space or correct the permissions as it says, and start again, or set DATABASE_URL to use a PostgreSQL of your own.",
   );
 }
 
@@ -116,15 +116,15 @@ function checkVersion(path: string, major: number): void {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") {
       throw new Error(
-        `${path} holds files but no PostgreSQL database (no PG_VERSION). Move it away, or choose another data folder (LATCHKEY_DATA_DIR).`,
+        `${path} contains files but no PostgreSQL database (no PG_VERSION). Move it away, or choose another data folder (LATCHKEY_DATA_DIR).`,
       );
     }
     throw folderError(path, error);
   }
   if (found !== String(major)) {
     throw new Error(
-      `The database in ${path} was made by PostgreSQL ${found}; this program brings PostgreSQL ${major}, which can't open it. ` +
-        `Run the version of the program that made it, or move the data to a PostgreSQL of your own and set DATABASE_URL.`,
+      `The database in ${path} was created by PostgreSQL ${found}; this program includes PostgreSQL ${major}, which can't open it. ` +
+        `Run the version of the program that created it, or move the data to a PostgreSQL of your own and set DATABASE_URL.`,
     );
   }
 }

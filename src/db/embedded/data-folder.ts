@@ -15,8 +15,8 @@ export type DataFolder = {
   /** Absolute, links resolved. */
   path: string;
   /**
-   * Set when we are root and the folder belongs to an ordinary user: what we make in it becomes
-   * that user's, so that a command run once as root doesn't lock the service out of its own data.
+   * Set if we are root and the folder belongs to an ordinary user: files that we create in it are given to that user, so that
+   * running a command as root doesn't lock the service out of its own data.
    */
   owner: { uid: number; gid: number } | null;
 };
@@ -55,7 +55,7 @@ export function writePrivate(folder: DataFolder, path: string, text: string): vo
 }
 
 /** The trimmed text of a file in the data folder; null when there is none. */
-export function readIfThere(folder: DataFolder, name: string): string | null {
+export function readIfExists(folder: DataFolder, name: string): string | null {
   const path = join(folder.path, name);
   try {
     return readFileSync(path, "utf8").trim();
@@ -76,7 +76,7 @@ export function folderError(path: string, error: unknown): Error {
     ENOSPC: "The disk is full: free space, or choose a data folder on another disk.",
     EDQUOT: "The disk quota is used up: free space, or choose a data folder on another disk.",
     ENOTDIR: "A part of this path is a file: choose another data folder (LATCHKEY_DATA_DIR).",
-    EEXIST: "A file of this name is in the way: choose another data folder (LATCHKEY_DATA_DIR).",
+    EEXIST: "A file with this name already exists: choose another data folder (LATCHKEY_DATA_DIR).",
   };
   const remedy =
     remedies[code] ?? "Choose another data folder, or set DATABASE_URL to use a PostgreSQL of your own.";

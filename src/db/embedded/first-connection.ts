@@ -1,6 +1,6 @@
 import { Client, DatabaseError, escapeIdentifier } from "pg";
 
-/** What opens a connection to the server, the database aside. */
+/** The connection parameters except the database. */
 export type Address = { host: string; port: number; user: string; password: string };
 
 const connectTimeoutMs = 5_000;
@@ -15,7 +15,7 @@ export async function answers(address: Address): Promise<boolean> {
     if (error instanceof DatabaseError && error.code === "28P01") {
       throw new Error(
         "The embedded PostgreSQL does not accept the password in postgres-password: the file and the database " +
-          "are not of the same age. Restore both from one backup of the data folder.",
+          "do not belong together. Restore both from the same backup of the data folder.",
       );
     }
     // Full, but up.
@@ -23,7 +23,7 @@ export async function answers(address: Address): Promise<boolean> {
   }
 }
 
-/** Made at every start when missing, not only after initdb: a crash may have come between the two. */
+/** Created at every start if missing, not only after initdb, because a crash may have occurred in between. */
 export async function ensureDatabase(address: Address, database: string): Promise<void> {
   await withClient(address, "postgres", async (client) => {
     const found = await client.query("select 1 from pg_database where datname = $1", [database]);
@@ -38,7 +38,7 @@ export async function takesPassword(address: Address, database: string): Promise
     return true;
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
-    // Full, but up: then the start fails by itself, and the password is no reason to touch the role.
+    // All connections are in use: the start fails anyway, and the role's password must not be changed.
     if (error.code === "53300") return true;
     // Another password; no right to connect; no right to sign in at all.
     if (error.code === "28P01" || error.code === "42501" || error.code === "28000") return false;
@@ -47,8 +47,8 @@ export async function takesPassword(address: Address, database: string): Promise
 }
 
 /**
- * Makes the role, or makes it again what it shall be: a sign-in to one database and nothing else. One transaction, so that a
- * crash leaves all of it or nothing.
+ * Creates the role, or resets it to what it should be: it may connect to one database and nothing else. A single transaction, so
+ * that a crash leaves all of it or nothing.
  */
 export async function makeServiceRole(
   owner: Address,

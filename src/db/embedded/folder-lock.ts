@@ -11,13 +11,12 @@ const lockWaitMs = 180_000;
 const lockPollMs = 25;
 
 /**
- * Runs `work` while no other process does so in this data folder.
+ * Runs `work` under a lock on this data folder.
  *
- * The lock is the file with the highest number in `postgres-lock/`. To take it is to create the
- * next number (a hard link: it appears whole, and only one can make it), allowed when the highest
- * is released or its process is dead. The highest file is never deleted, not even at release:
- * numbers only grow, so a process that saw a stale lock long ago can't take over a fresh one, and
- * nothing has to be cleaned up after kill -9.
+ * The lock is the file with the highest number in `postgres-lock/`. A process takes it by creating the next number (a hard link,
+ * which appears atomically and can only be created once); this is allowed if the highest one is released or its process is dead.
+ * The highest file is never deleted, not even at release: numbers only grow, so a process that saw a stale lock long ago can't
+ * take over a fresh one, and nothing has to be cleaned up after kill -9.
  */
 export async function withFolderLock<T>(folder: DataFolder, work: () => Promise<T>): Promise<T> {
   const release = await acquire(folder);
@@ -59,7 +58,7 @@ function create(folder: DataFolder, locks: string, number: number): boolean {
   } finally {
     rmSync(draft, { force: true });
   }
-  // Someone may have gone past this number (and deleted it) since we looked.
+  // Another process may have taken this number, and deleted its file, since we looked.
   if (highest(locks) !== number) {
     rmSync(join(locks, String(number)), { force: true });
     return false;
@@ -80,7 +79,7 @@ function highest(locks: string): number {
   return top;
 }
 
-/** Null: released, or gone since (someone is already past it). */
+/** Null: it was released, or its process has ended and another one has already replaced it. */
 function readHolder(path: string): ProcessMark | null {
   try {
     const text = readFileSync(path, "utf8");

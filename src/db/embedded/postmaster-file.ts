@@ -34,7 +34,7 @@ function readPostmaster(clusterPath: string): Postmaster | null {
   return { pid: Number(pid), port: Number(port), socketFolder: socketFolder.trim(), state: state.trim() };
 }
 
-/** A server's working directory is its data folder. Another user's is hidden: then its name has to do. */
+/** A server's working directory is its data folder. That of another user's process is hidden; then only its name is compared. */
 function worksIn(pid: number, clusterPath: string): boolean {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(clusterPath);

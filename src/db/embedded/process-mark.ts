@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** One process, told apart from a later one that got the same pid. */
+/** Identifies a process, and distinguishes it from a later one with the same pid. */
 export type ProcessMark = { pid: number; startedAt: string };
 
 export function ownMark(): ProcessMark {
@@ -14,7 +14,7 @@ export function isAlive(mark: ProcessMark): boolean {
   return startedAt === null || mark.startedAt === "" || startedAt === mark.startedAt;
 }
 
-/** Whether the pid is a process that still runs: a zombie does not. */
+/** Whether the pid belongs to a running process. A zombie doesn't count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -35,7 +35,7 @@ function startTime(pid: number): string | null {
   }
 }
 
-/** `/proc/<pid>/stat` from its third field (the state); the second, the name, may hold spaces. */
+/** `/proc/<pid>/stat` from its third field (the state) on; the second, the name, may contain spaces. */
 function statFields(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -8,10 +8,10 @@ import { copyBinaries } from "./binaries.ts";
 import type { DataFolder } from "./data-folder.ts";
 
 /**
- * As whom PostgreSQL runs: it refuses root (docs/decisions/0002).
- * - `prefix`: a command to put before its own (a user namespace in which we are `nobody`);
+ * The user that PostgreSQL runs as: it refuses root (docs/decisions/0002).
+ * - `prefix`: a command to prepend (for a user namespace in which we are `nobody`);
  * - `become`: the ids to spawn it with;
- * - `owner`: to whom its files must belong, null when we can't change that (not root).
+ * - `owner`: the required owner of its files, null if we can't change the owner (not root).
  */
 export type ServerUser = {
   name: string;
@@ -24,14 +24,14 @@ const nobody = { uid: 65534, gid: 65534 };
 const probeTimeoutMs = 10_000;
 const unsharePaths = ["/usr/bin/unshare", "/bin/unshare", "/usr/local/bin/unshare"];
 
-/** Tries the ways that fit, the lightest first, and gives the first that works with its binaries. */
+/** Tries the applicable methods, the simplest first, and returns the first one that works, with its binaries. */
 export async function chooseServerUser(
   folder: DataFolder,
   binaries: Binaries,
   native: string,
 ): Promise<{ user: ServerUser; binaries: Binaries }> {
   for (const user of candidates(folder)) {
-    if (user.become?.uid === nobody.uid && folder.owner === null) letNobodyEnter(folder);
+    if (user.become?.uid === nobody.uid && folder.owner === null) letUserNobodyEnter(folder);
     const found = await probe(user, folder, binaries.postgres);
     if (found === "works") return { user, binaries };
     if (found === "no binaries") {
@@ -39,13 +39,13 @@ export async function chooseServerUser(
       if ((await probe(user, folder, copy.postgres)) === "works") return { user, binaries: copy };
     }
   }
-  throw await noUserError(folder, binaries);
+  throw await noServerUserError(folder, binaries);
 }
 
 /** Chowns the cluster when it belongs to another than the server's user. Only root can and does. */
 export function changeOwner(user: ServerUser, path: string): void {
   if (user.owner === null || statSync(path).uid === user.owner.uid) return;
-  // The top comes last: a chown that was cut short is done again.
+  // The top folder is last, so that an interrupted chown is repeated.
   for (const name of readdirSync(path, { recursive: true, encoding: "utf8" })) {
     const entry = join(path, name);
     if (!lstatSync(entry).isSymbolicLink()) chownSync(entry, user.owner.uid, user.owner.gid);
@@ -61,7 +61,7 @@ export function commandFor(
   environment: Record<string, string> = {},
 ): { file: string; args: string[]; options: SpawnOptions } {
   const [file = program, ...rest] = [...user.prefix, program, ...args];
-  // Our own environment holds secrets: PostgreSQL gets none of it. `/` can be entered by anyone.
+  // Our environment contains secrets, so PostgreSQL gets none of it. Any user can enter `/`.
   const options: SpawnOptions = { cwd: "/", env: { LC_ALL: "C", PATH: "/usr/bin:/bin", ...environment } };
   return { file, args: rest, options: user.become === null ? options : { ...options, ...user.become } };
 }
@@ -102,7 +102,7 @@ function hasName(): boolean {
 }
 
 /** Enter, not list: the data folder's other files are 0600 and root's. */
-function letNobodyEnter(folder: DataFolder): void {
+function letUserNobodyEnter(folder: DataFolder): void {
   const { mode, gid } = statSync(folder.path);
   if ((mode & 0o001) !== 0 || ((mode & 0o010) !== 0 && gid === nobody.gid)) return;
   chownSync(folder.path, 0, nobody.gid);
@@ -139,7 +139,7 @@ function run(user: ServerUser, program: string, args: string[]): Promise<number 
   });
 }
 
-async function noUserError(folder: DataFolder, binaries: Binaries): Promise<Error> {
+async function noServerUserError(folder: DataFolder, binaries: Binaries): Promise<Error> {
   const last = candidates(folder).at(-1);
   const who = last?.name ?? "any user";
   const remedy =

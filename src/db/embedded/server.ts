@@ -43,9 +43,9 @@ export async function startServer(
   const output = openLog(folder, logPath);
   const logStart = fstatSync(output).size;
   const found = findPostmaster(cluster.path);
-  // After a restarted container the pid in a left-over postmaster.pid may be another process of ours,
-  // and PostgreSQL would take it for a live server. It ignores the pid it is told is its grandparent's
-  // (pg_ctl's own device) and still checks that no process holds the old shared memory.
+  // After a restarted container the pid in a left-over postmaster.pid may be another process of ours, and PostgreSQL would take
+  // it for a live server. It ignores a pid that is declared to be its grandparent's (a mechanism of pg_ctl), and still checks
+  // that no process uses the old shared memory.
   const environment: Record<string, string> =
     found.kind === "stale" ? { PG_GRANDPARENT_PID: String(found.pid) } : {};
   const { file, args, options } = commandFor(
@@ -69,7 +69,7 @@ export async function startServer(
     if (ended !== null) throw new Error(startFailure(folder, ended, logPath, logStart));
     const waitedMs = performance.now() - startedAt;
     if (waitedMs > readyTimeoutMs) {
-      const why = `it is not ready after ${readyTimeoutMs / 1000} s and goes on; start again to go on waiting`;
+      const why = `it is not ready after ${readyTimeoutMs / 1000} s but keeps running; start again to keep waiting`;
       throw new Error(startFailure(folder, why, logPath, logStart));
     }
     if (waitedMs > nextNoticeMs) {
@@ -98,14 +98,14 @@ export async function awaitRunning(cluster: Cluster): Promise<Postmaster | "ende
     if (performance.now() > deadline) {
       throw new Error(
         `The embedded PostgreSQL (process ${postmaster.pid}) runs but is not ready after ${readyTimeoutMs / 1000} s (${postmaster.state}): ` +
-          `it may be recovering from a crash. Look at postgres.log beside ${cluster.path}, and start again to go on waiting.`,
+          `it may be recovering from a crash. Look at postgres.log beside ${cluster.path}, and start again to keep waiting.`,
       );
     }
     await sleep(50);
   }
 }
 
-/** Fast shutdown (clients are cut, everything is written), then an immediate one (recovered at the next start). */
+/** Fast shutdown (clients are disconnected, everything is written), then an immediate one (recovered at the next start). */
 export async function stopServer(clusterPath: string): Promise<void> {
   const found = findPostmaster(clusterPath);
   if (found.kind !== "running") return;
@@ -155,7 +155,7 @@ function startFailure(folder: DataFolder, why: string, logPath: string, logStart
 
 function remedyFor(said: string, logPath: string): string {
   if (/No space left on device|Disk quota exceeded/.test(said))
-    return "The disk is full: make room and start again.";
+    return "The disk is full: free space and start again.";
   if (/could not (create|map|resize) .*shared memory|Cannot allocate memory/.test(said))
     return "There is too little memory: lower shared_buffers in postgres/postgresql.conf, or give the machine or container more.";
   if (/Permission denied|has wrong ownership/.test(said))

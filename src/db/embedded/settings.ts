@@ -1,9 +1,9 @@
 /**
- * What every start gives on the server's command line, which outranks `postgresql.conf`: the
- * promises of the service rest on these. `port` and `unix_socket_directories` are added at start.
+ * Settings on the server's command line at every start, which override `postgresql.conf`, because the guarantees of the service
+ * depend on them. `port` and `unix_socket_directories` are added at start.
  */
 const fixed = {
-  // The password, the socket and the folder are the owner's alone; nothing listens on TCP.
+  // Only the owner has access to the password, the socket and the folder; the server does not listen on TCP.
   listen_addresses: "",
   unix_socket_permissions: "0700",
   password_encryption: "scram-sha-256",

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, lstatSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DataFolder } from "./data-folder.ts";
-import { readIfThere, writePrivate } from "./data-folder.ts";
+import { readIfExists, writePrivate } from "./data-folder.ts";
 import type { ServerUser } from "./server-user.ts";
 
 /** Only a part of the socket's name: nothing listens on TCP. */
@@ -13,12 +13,12 @@ const socketPathBytesMax = 107;
 const recordName = "postgres-socket";
 
 /**
- * The private folder of the socket: the one recorded in the data folder when it is still there and
- * still ours, else a new one in the temporary directory (a data folder's own path may be too long).
+ * The private folder of the socket: the one recorded in the data folder if it still exists and is still ours, else a new one in
+ * the temporary directory (the data folder's path may be too long for a socket).
  */
 export function openSocketFolder(folder: DataFolder, user: ServerUser): string {
   const uid = user.owner?.uid ?? process.getuid?.();
-  const recorded = readIfThere(folder, recordName);
+  const recorded = readIfExists(folder, recordName);
   if (recorded !== null && isPrivateTo(recorded, uid)) return recorded;
   const made = make();
   chmodSync(made, 0o700);
@@ -28,7 +28,7 @@ export function openSocketFolder(folder: DataFolder, user: ServerUser): string {
 }
 
 export function removeSocketFolder(folder: DataFolder): void {
-  const recorded = readIfThere(folder, recordName);
+  const recorded = readIfExists(folder, recordName);
   if (recorded === null) return;
   rmSync(recorded, { recursive: true, force: true });
   rmSync(join(folder.path, recordName), { force: true });
@@ -47,7 +47,7 @@ function make(): string {
     }
   }
   throw new Error(
-    `No folder for the socket of the embedded PostgreSQL can be made in ${parents.join(", ")}: ` +
+    `No folder for the socket of the embedded PostgreSQL can be created in ${parents.join(", ")}: ` +
       "set TMPDIR to a folder that can be written and whose path is short.",
     { cause: reason },
   );

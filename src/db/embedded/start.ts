@@ -24,25 +24,24 @@ export type EmbeddedConnection = {
 };
 
 export type EmbeddedPostgres = {
-  /** As the service's role, which owns nothing and may do what `grantToService` has granted. */
+  /** Connects as the service's role, which owns nothing and has the privileges granted by `grantToService`. */
   connection: EmbeddedConnection;
-  /** As the superuser, who owns everything: for the migrations and their grants alone. */
+  /** Connects as the superuser, who owns everything: only for the migrations and their grants. */
   ownerConnection: EmbeddedConnection;
-  /** True: a server was running already (another process of ours, or one left by a killed process). */
+  /** True: a server was already running (started by another process of ours, or left by a killed one). */
   adopted: boolean;
-  /** For how long a watched server has not run, in milliseconds; 0: it runs, or nobody watches it. */
+  /** For how long a supervised server has been down, in milliseconds; 0: it is running, or is not supervised. */
   goneForMs(): number;
-  /** Leaves the server; the last live user of it stops it. */
+  /** Stops using the server; its last user stops it. */
   stop(): Promise<void>;
 };
 
 const databaseName = "latchkey";
 
 /**
- * The real PostgreSQL of a machine without one: in `dataDir`, over a unix socket only, durable.
- * Starts it, or takes over the one that runs; any number of processes may call this at once.
- * With `watch` it is started again when it ends without our doing: for what lives long.
- * Throws an Error whose message says what to do. docs/decisions/0002.
+ * Starts a PostgreSQL server for this data folder, or uses the one that is already running: with its data in `dataDir`, durable,
+ * and reachable only over a unix socket. Any number of processes may call this at once. With `watch`, for long-running processes,
+ * it is restarted if it ends unexpectedly. Throws an Error whose message says what to do. docs/decisions/0002.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
@@ -84,7 +83,7 @@ export async function startEmbeddedPostgres(options: {
 
 type Server = { service: Address; owner: Address };
 
-/** What a server needs besides its cluster; each start looks, as one before may have been cut off. */
+/** Creates what a server needs besides its cluster, at each start, because an earlier one may have been interrupted. */
 async function ready(folder: DataFolder, owner: Address): Promise<Server> {
   await ensureDatabase(owner, databaseName);
   return { service: await ensureServiceRole(folder, owner, databaseName), owner };
@@ -109,10 +108,10 @@ async function adopt(folder: DataFolder, log: (message: string) => void): Promis
   if (users.length > 0) {
     throw new Error(
       `The embedded PostgreSQL in ${folder.path} is in use by process ${users.join(", ")}, but its socket can't be reached from here. ` +
-        "Does that process have a temporary directory of its own (systemd: PrivateTmp)? Run this command in the same surroundings.",
+        "Does that process have a temporary directory of its own (systemd: PrivateTmp)? Run this command in the same environment.",
     );
   }
-  log("The embedded PostgreSQL runs but has lost its socket: starting it anew");
+  log("The embedded PostgreSQL is running but has lost its socket: restarting it");
   await stopServer(path);
   return null;
 }
@@ -132,7 +131,7 @@ async function start(folder: DataFolder, log: (message: string) => void): Promis
       password: cluster.password,
     });
   } catch (error) {
-    // Nobody is registered as its user who would stop it. One that still recovers goes on: the next start finds it.
+    // There is no registered user that would stop it. If it is still recovering it keeps running, and the next start finds it.
     const found = findPostmaster(cluster.path);
     if (found.kind === "running" && found.postmaster.state === "ready") await stopServer(cluster.path);
     throw error;
@@ -145,7 +144,7 @@ async function leaveServer(folder: DataFolder, use: string, log: (message: strin
   leave(folder, use);
   const others = liveUsers(folder);
   if (others.length > 0) {
-    log(`The embedded PostgreSQL goes on: process ${others.join(", ")} uses it`);
+    log(`The embedded PostgreSQL keeps running: process ${others.join(", ")} uses it`);
     return;
   }
   await stopServer(clusterPath(folder));

@@ -5,12 +5,12 @@ import { makeFolder, writePrivate } from "./data-folder.ts";
 import type { ProcessMark } from "./process-mark.ts";
 import { isAlive, ownMark } from "./process-mark.ts";
 
-/** One process may use the server more than once (`<pid>`, `<pid>.1`, …); each use has its file. */
+/** A process may use the server more than once (`<pid>`, `<pid>.1`, …); each use has its own file. */
 let usesOfThisProcess = 0;
 
 /**
- * Writes down that this process uses the server; the last user who leaves stops it. Only under the
- * folder's lock. Returns the name to give to `leave`.
+ * Registers this process as a user of the server; the last user to leave stops it. The folder's lock must be held. Returns the
+ * name to pass to `leave`.
  */
 export function register(folder: DataFolder): string {
   makeFolder(folder, usersFolder(folder));
@@ -48,7 +48,7 @@ function namesIn(path: string): string[] {
   }
 }
 
-/** Null for a file that a killed process left half written. */
+/** Null for an incomplete file of a killed process. */
 function readMark(path: string): ProcessMark | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as ProcessMark;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const LOOK_EVERY_MS = 1_000;
-/** Between two starts that failed: a full disk, say, that is made room on. */
+/** The wait after a failed start, in which, for example, space can be freed on a full disk. */
 const BACK_OFF_MS = { first: 1_000, most: 5_000 };
 
 export interface WatchOptions {
-  /** Told that the server is gone, why a start failed, and that it is back. */
+  /** Receives the news that the server is gone, why a start failed, and that it is back. */
   readonly notice: (message: string) => void;
-  /** Told once, when it could not be started again for so long. Nobody looks after it any more then. */
+  /** Called once, when the server could not be restarted for this long. It is no longer supervised then. */
   readonly onGivenUp: (error: Error) => void;
   readonly giveUpAfterMs: number;
 }
@@ -15,13 +15,13 @@ export interface WatchOptions {
 export interface ServerWatch {
   /** For how long the server has not run, in milliseconds; 0: it runs. */
   goneForMs(): number;
-  /** Ends the watch; a start that is under way is waited for. */
+  /** Ends the supervision, after waiting for a start in progress. */
   stop(): Promise<void>;
 }
 
 /**
- * Looks every second whether the server runs (the machine may have killed it, or a full disk), and starts it again until that works.
- * Every process that uses the server does so; `startAgain` sees to it that one of them starts it, and that the others find it.
+ * Looks every second whether the server runs (the machine may have killed it, or a full disk), and starts it again until that
+ * works. Every process that uses the server does so; `startAgain` ensures that one of them starts it and the others find it.
  */
 export function watchServer(
   isRunning: () => boolean,
@@ -32,7 +32,7 @@ export function watchServer(
   let goneSinceMs: number | null = null;
   const goneForMs = (): number => (goneSinceMs === null ? 0 : performance.now() - goneSinceMs);
 
-  const bringBack = async (): Promise<void> => {
+  const restart = async (): Promise<void> => {
     goneSinceMs = performance.now();
     notice("The embedded PostgreSQL is gone (killed, or out of disk space?): it is started again");
     for (let waitMs = BACK_OFF_MS.first; ; waitMs = Math.min(waitMs * 2, BACK_OFF_MS.most)) {
@@ -44,7 +44,7 @@ export function watchServer(
       } catch (error) {
         if (stopped.signal.aborted) return;
         if (goneForMs() > giveUpAfterMs) throw error;
-        notice(`${(error as Error).message}\nIt is tried again in ${waitMs / 1_000} s.`);
+        notice(`${(error as Error).message}\nRetrying in ${waitMs / 1_000} s.`);
         await sleep(waitMs, undefined, { signal: stopped.signal, ref: false });
       }
     }
@@ -52,7 +52,7 @@ export function watchServer(
   const watch = async (): Promise<void> => {
     for (;;) {
       await sleep(LOOK_EVERY_MS, undefined, { signal: stopped.signal, ref: false });
-      if (!isRunning()) await bringBack();
+      if (!isRunning()) await restart();
     }
   };
   const watching = watch().catch((error: unknown) => {

@@ -8,9 +8,9 @@ interface Belonging {
   readonly on: string;
   /** The child's ids. */
   readonly ids: readonly string[];
-  /** What must agree besides the account. */
+  /** Columns that must agree in addition to the account. */
   readonly also?: string;
-  /** The parent may be gone, or another check asks for it. */
+  /** The parent may have been deleted, or another check covers it. */
   readonly isOptional?: true;
 }
 
@@ -108,5 +108,5 @@ function belongingCheck({ child, parent, on, ids, also, isOptional }: Belonging)
   };
 }
 
-/** Invariant V15, for every row that names another. Most of it the foreign keys see to; a restore may have been made without them. */
+/** Invariant V15, for every row that refers to another. Foreign keys ensure most of it, but a restore may have been made without them. */
 export const ACCOUNT_CHECKS: readonly RowCheck[] = BELONGINGS.map(belongingCheck);

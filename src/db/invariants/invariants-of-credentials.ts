@@ -5,7 +5,7 @@ const DELETE_IT =
 const ofSessions = (where: string): string =>
   `select 'credential_session ' || session.id as place from credential_session session where ${where}`;
 
-/** Secrets that belong to a credential; each goes with it. */
+/** Secrets that belong to a credential and are deleted with it. */
 const leftOf = (table: string): string =>
   `select '${table} of ' || credential_id as place from ${table}
    where not exists (select from credential where credential.id = ${table}.credential_id)`;

@@ -2,12 +2,12 @@ import { NOT_BY_US, type RowCheck } from "./row-check.ts";
 const NO_REPLAY =
   "delete the row before its caller retries (the retry is then executed as a new request), or restore the backup that has both";
 
-/** Answers that are replayed still; `id`: what their body names. The rest of a body is nobody's business here. */
+/** Answers that may still be replayed; `id`: the id in their body. The rest of a body is not read here. */
 const ANSWERS = `(select 'idempotency_key ' || account_id || ' ' || encode(key_hash, 'hex') as place, account_id, status, body,
     token_session_id, token_at, substring(encode(body, 'escape') from '^\\{"id":"([a-z]+_[0-9A-Za-z]+)"') as id
   from idempotency_key where expires_at > app_now()) answer`;
 
-/** An operator who runs a run again is answered 201, as who creates a session. */
+/** An operator's rerun is answered with 201, like the creation of a session. */
 const IS_RUN = `(answer.id is not null and starts_with(answer.id, 'run_'))`;
 
 /** Nothing was audited before there was a log. */
@@ -37,7 +37,7 @@ const extra = (action: string, where: string): string =>
   `select 'audit_entry ' || entry.id || ' of ' || entry.subject_id as place from audit_entry entry
    where entry.action = '${action}' and ${where}`;
 
-/** Invariants V1, V9 and V12: what was answered, what was done, and the entries of it. */
+/** Invariants V1, V9 and V12: stored answers, effects, and their audit entries agree. */
 export const EFFECT_CHECKS: readonly RowCheck[] = [
   {
     invariant: "V1",

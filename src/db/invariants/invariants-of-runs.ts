@@ -11,7 +11,7 @@ import { NOT_BY_US, type RowCheck } from "./row-check.ts";
 const list = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
 const TERMINAL = list(TERMINAL_RUN_STATUSES);
 
-/** A lease that was lost may have had this much of a statement under way. */
+/** A statement under a lease that has been lost may still have been in progress for this long. */
 const LATE = "interval '10 seconds'";
 
 const check = (
@@ -29,7 +29,7 @@ const ofWrites = (where: string): string =>
   `select 'run_write ' || run_write.run_id || ' ' || run_write.node_id || ' ' || ordinal as place
    from run_write join run on run.id = run_write.run_id where ${where}`;
 
-/** Of a write and an entry of the journal: a step in a loop is `<loop>.<step>`, and the loop has the entry. */
+/** Matches a write with an entry of the journal: a step in a loop is `<loop>.<step>`, and the entry belongs to the loop. */
 const IS_ITS_STEP = "step.node_id = split_part(run_write.node_id, '.', 1)";
 
 /** Invariants V2 to V5, V13 and V14: runs, their journal and their results. */
@@ -78,7 +78,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V2",
     "run_parked",
-    "it waits for a person or in line, and shows or holds something else",
+    "it waits for a person or in a queue, but its state says otherwise or it still holds a worker or slot",
     ofRuns(`ended_at is null and (parked_at is not null and line is null) <> (progress_step = 'awaiting_review')
       or ended_at is null and parked_at is not null and (status <> 'running' and line is null or lease_owner is not null or admitted_at is not null)`),
   ),
@@ -150,13 +150,13 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V4",
     "step_epoch",
-    "it was written under a lease that its run never gave",
+    "it was written under a lease that its run never had",
     ofSteps(`run_step.epoch < 1 or run_step.epoch > run.lease_epoch`),
   ),
   check(
     "V4",
     "write_epoch",
-    "it was written under a lease that its run never gave",
+    "it was written under a lease that its run never had",
     ofWrites(`run_write.epoch < 1 or run_write.epoch > run.lease_epoch`),
   ),
   check(
@@ -173,14 +173,14 @@ export const RUN_CHECKS: readonly RowCheck[] = [
       "run_held_by_nobody",
       "it is held by a worker that no longer exists",
       ofRuns(`lease_owner is not null and not exists (select from worker where worker.id = run.lease_owner)`),
-      "start a worker: it takes the run over",
+      "start a worker, which takes over the run",
     ),
     isPassing: true,
   },
   check(
     "V5",
     "run_response_bytes",
-    "it is completed, and the size of its results is not recorded (or the other way round)",
+    "it is completed but the size of its results is not recorded, or the reverse",
     ofRuns(`(status = 'completed') <> (response_bytes is not null)`),
   ),
   check(
@@ -193,14 +193,14 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V5",
     "result_object",
-    "its object is recorded as something else than a result",
+    "its object is not recorded as a result",
     `select 'run_result ' || run_result.run_id || ' ' || ordinal as place
      from run_result join blob on blob.key = run_result.blob_key where blob.purpose <> 'result'`,
   ),
   check(
     "V5",
     "result_content",
-    "its content is neither in its row nor an object, or has another length than was recorded",
+    "its content is neither in its row nor in an object, or its length differs from the recorded one",
     `select 'run_result ' || run_id || ' ' || ordinal as place from run_result
      where num_nonnulls(content, blob_key) <> 1 or octet_length(content) <> json_bytes`,
     "restore a backup that has it, or trigger the run again",
@@ -208,27 +208,27 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V5",
     "step_output",
-    "it is done, and its output is not recorded",
+    "it is done, but its output is not recorded",
     `select 'run_step ' || run_id || ' ' || node_id as place from run_step where status = 'done'
        and (output_kind is null or (output_kind <> 'absent') <> (num_nonnulls(blob_key, output) = 1))`,
   ),
   check(
     "V13",
     "run_sequence",
-    "it has been changed more often than it has counted: who follows it may see an older state after a newer one",
+    "it was changed more often than its sequence counts: a client that follows it may see an older state after a newer one",
     `${ofRuns(`sequence < case when status = 'queued' then 1 else 2 end`)}
        and created_at >= (select applied_at from schema_migration where version = 3)`,
   ),
   check(
     "V14",
     "run_purged_before_end",
-    "it is purged, and has not ended",
+    "it is purged, but has not ended",
     ofRuns(`purged_at is not null and ended_at is null`),
   ),
   check(
     "V14",
     "run_purged_data",
-    "it is purged, and data of it is left",
+    "it is purged, but some of its data remains",
     ofRuns(`purged_at is not null and (name is not null or error_detail is not null
       or metadata <> convert_to('{}', 'UTF8') or ignored_keys <> convert_to('[]', 'UTF8')
       or exists (select from run_input where run_id = run.id) or exists (select from run_result where run_id = run.id)
@@ -240,10 +240,10 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V14",
     "run_unpurged",
-    "its retention has been over for more than a day, and its data is there",
+    "its retention ended more than a day ago, but its data still exists",
     ofRuns(`ended_at is not null and purged_at is null
       and ended_at + retention_ms * interval '1 ms' < app_now() - interval '1 day'
       and exists (select from worker where started_at < app_now() - interval '1 hour')`),
-    "look into the workers' log for the task `housekeeping`",
+    "check the workers' log for the task `housekeeping`",
   ),
 ];

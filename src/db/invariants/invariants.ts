@@ -13,10 +13,10 @@ export const ROW_CHECKS: readonly RowCheck[] = [
   ...ACCOUNT_CHECKS,
 ].toSorted((a, b) => Number(a.invariant.slice(1)) - Number(b.invariant.slice(1)));
 
-/** A table of millions takes its time; nobody waits for what is only read. */
+/** A large table may take long, but reading blocks nobody. */
 const CHECK_MS = 3_600_000;
 
-/** One moment of the whole database, for as long as the checks take: a service may go on meanwhile. */
+/** A snapshot of the whole database for the duration of the checks. The service may keep running. */
 export async function inLongSnapshot<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query(
@@ -33,7 +33,7 @@ export interface Places {
   readonly total: number;
 }
 
-/** Where a check finds something; `shownMax` places at most. */
+/** The places where a check finds a violation, at most `shownMax`. */
 export async function findPlaces(tx: Database, check: RowCheck, shownMax: number): Promise<Places> {
   const rows = await tx.query<{ place: string; total: number }>({
     text: `select place, count(*) over ()::int as total from (${check.find}) found order by place limit ${shownMax}`,
@@ -42,7 +42,7 @@ export async function findPlaces(tx: Database, check: RowCheck, shownMax: number
   return { places: rows.map(({ place }) => place), total: rows[0]?.total ?? 0 };
 }
 
-/** The Blueprint versions of completed runs whose results are there. */
+/** The Blueprint versions of completed runs whose results exist. */
 export async function listVersionsWithResults(
   tx: Database,
 ): Promise<readonly { readonly accountId: string; readonly id: string; readonly version: number }[]> {
@@ -53,7 +53,7 @@ export async function listVersionsWithResults(
   });
 }
 
-/** Completed runs whose result keys are not those of their Blueprint, in its order. */
+/** Completed runs whose result keys differ from those of their Blueprint, in its order. */
 export async function findIncompleteResults(
   tx: Database,
   expected: readonly {
@@ -90,7 +90,7 @@ export interface StoredObject {
   readonly sha256: Buffer;
 }
 
-/** What the store must hold, batch by batch in the order of the keys. */
+/** The objects that the store must have, in batches, in the order of their keys. */
 export async function* eachStoredObject(
   db: Database,
   limit: number,
@@ -117,12 +117,12 @@ export async function countStoredObjects(db: Database): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Whether a row still names an object: what is purged meanwhile is not missed. */
+/** Whether a row still refers to an object: an object that was purged in the meantime is not reported. */
 export async function isObjectNamed(db: Database, key: string): Promise<boolean> {
   return (await db.query(`select 1 from blob where key = $1`, [key])).length > 0;
 }
 
-/** Of these runs, those that are purged. */
+/** Returns those of these runs that have been purged. */
 export async function listPurgedRuns(db: Database, runIds: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ id: string }>(
     `select id from run where id = any($1) and purged_at is not null`,
@@ -131,7 +131,7 @@ export async function listPurgedRuns(db: Database, runIds: readonly string[]): P
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Of these credentials, those that are there. */
+/** Returns those of these credentials that exist. */
 export async function listPresentCredentials(
   db: Database,
   ids: readonly string[],

@@ -1,17 +1,17 @@
 import type { Invariant } from "#domain/invariants.ts";
 
-/** A question to the database that a healthy one answers with no row. */
+/** A query that returns no rows from a healthy database. */
 export interface RowCheck {
   readonly invariant: Invariant;
   readonly name: string;
   readonly problem: string;
   readonly remedy: string;
-  /** Gives the places, as `place`. */
+  /** Returns the places, as `place`. */
   readonly find: string;
-  /** What it finds may be only just under way: it counts when it is there still at a second look. */
+  /** A finding may be an operation in progress: it only counts if a second look finds it again. */
   readonly isPassing?: true;
 }
 
-/** The remedy where there is none by a command. */
+/** The remedy if there is no command for it. */
 export const NOT_BY_US =
   "nothing of the service makes such a row: undo what was changed by hand, or restore a backup; if nobody changed anything, report this line as a defect";

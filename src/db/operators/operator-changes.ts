@@ -62,7 +62,7 @@ export async function listReviewStates(
   });
 }
 
-/** Of these sessions, those that may still be used. */
+/** Returns those of these sessions that are still valid. */
 export async function listLiveSessionIds(
   db: Database,
   ids: readonly string[],

@@ -17,7 +17,7 @@ export interface SeenDocument {
   readonly appliedAt: Date;
   /** By their sign-in name; null: the command line. */
   readonly appliedBy: string | null;
-  /** Of a Blueprint; null: none yet, and for a strategy. */
+  /** A Blueprint's last run; null: none yet, or a strategy. */
   readonly lastRunId: string | null;
   readonly lastRunStatus: RunStatus | null;
   readonly lastRunStep: string | null;
@@ -28,7 +28,7 @@ const SEEN = `account.id as "accountId", account.slug as account, found.retired,
   version.created_at as "appliedAt", operator.email as "appliedBy", found.id, version.row_serial as "rowSerial",
   version.row_mac as "rowMac", found.row_serial as "pointerSerial", found.row_mac as "pointerMac"`;
 
-/** Constant texts: each kind has its tables, and a Blueprint its last run. */
+/** Constant SQL: each kind has its own tables, and a Blueprint also has its last run. */
 const KINDS = {
   blueprint: {
     columns: `found.key as name, last.id as "lastRunId", last.status as "lastRunStatus",
@@ -85,7 +85,7 @@ export async function listSeenDocuments(
   );
 }
 
-/** A version, or with null the one in force. It may be applied again, so this throws RowRefused. */
+/** A version, or with null the current one. It may be applied again, so this throws RowRefused. */
 export async function findSeenDocument(
   db: Database,
   kind: DocumentKind,

@@ -13,7 +13,7 @@ export interface SeenCredential {
   readonly lastRunId: string | null;
 }
 
-/** A page of credentials, newest first; of one account and strategy, or of all. Nothing of what is sealed. */
+/** A page of credentials, newest first, of one account and strategy or of all, without sealed data. */
 export async function listSeenCredentials(
   db: Database,
   filter: { readonly accountId: string | null; readonly strategyId: string | null },

@@ -5,7 +5,7 @@ export async function insertOidcAttempt(
   db: Database,
   attempt: {
     readonly stateHash: Uint8Array;
-    /** Of the session that is to be confirmed; null: a sign-in. */
+    /** The session to confirm; null: a sign-in. */
     readonly sessionId: string | null;
     readonly returnTo: string;
     readonly lifetimeMs: number;

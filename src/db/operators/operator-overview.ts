@@ -4,7 +4,7 @@ import type { Database } from "#db/connection/pool.ts";
 /** The runs triggered within an hour, by status and duration. */
 export interface HourOfRuns {
   readonly status: RunStatus;
-  /** Of ended ones: the exponent of 1.1 that their milliseconds are nearest below; null for others. */
+  /** For ended runs: the largest n for which 1.1^n does not exceed the duration in milliseconds; null for others. */
   readonly duration: number | null;
   readonly runs: number;
 }

@@ -48,8 +48,8 @@ const LISTED = `run.id, run.run_key as "runKey", account.slug as account, bluepr
 const TABLES = `run join account on account.id = run.account_id left join blueprint on blueprint.id = run.blueprint_id`;
 
 /**
- * A page of runs, newest first. Not prepared by name: it is planned for the filters that are given, each of which has an index.
- * What stands after the end of a name in the order of bytes is its bytes with one more, the highest.
+ * A page of runs, newest first. Not prepared by name, so that it is planned for the given filters, each of which has an index.
+ * The upper bound of a name's prefix, in the order of bytes, is the prefix followed by the highest byte.
  */
 export async function listRuns(
   db: Database,
@@ -95,7 +95,7 @@ export async function listRuns(
   );
 }
 
-/** `hashed`: as it stands in the JSON text, where its quotes can be nothing else. `text`: as the index has it. */
+/** `hashed`: the value as written in the JSON text, where its quotes are unambiguous. `text`: the value as in the index. */
 const pairOf = ({ name, value }: MetadataPair) => ({
   hashed: `${JSON.stringify(name)}:${JSON.stringify(value)}`,
   text: `${name}=${JSON.stringify(value)}`,
@@ -103,14 +103,14 @@ const pairOf = ({ name, value }: MetadataPair) => ({
 
 /** If more runs than this have a metadata value, a scan through all runs meets them soon, unless all of them are old. */
 const FEW = 500;
-/** If so many of the newest runs have the value, a scan meets it often enough without a lookup. */
+/** If this many of the newest runs have the value, a scan finds it often enough without a lookup. */
 const NEWEST = 200;
 const OFTEN = 10;
 
 /**
- * The runs with a piece of metadata when they are few, else null. Asked by itself: the planner takes what it has no statistics
- * of for one run in two hundred, and would rather look at a million, newest first, for the few that it doesn't expect, or sort
- * a million that it doesn't expect either. Hence also the condition above, which asks for no index.
+ * The runs with a metadata value if they are few, else null. A separate query: without statistics the planner assumes one run in
+ * two hundred, and would scan a million runs, newest first, for a few matches, or sort a million matches. For the same reason the
+ * condition above is written so that it uses no index.
  */
 async function findFewWith(db: Database, pair: ReturnType<typeof pairOf>): Promise<readonly string[] | null> {
   const newest = await db.query(
@@ -143,7 +143,7 @@ export interface DetailedRun extends ListedRun {
   readonly accountId: string;
   readonly blueprintId: string | null;
   readonly apiKeyId: string | null;
-  /** Who started it by hand, by their sign-in name; null also for the command line. */
+  /** The email of the operator who started it by hand; null also for the command line. */
   readonly startedBy: string | null;
   /** The run that it repeats, and those that repeat it, the newest first. */
   readonly againOf: string | null;
@@ -165,8 +165,8 @@ export interface DetailedRun extends ListedRun {
 }
 
 /**
- * The first claim sets the deadline, and each pause moves it on by its length. Of pauses only reviews are recorded, to a few milliseconds: a
- * moment long after the start shows that there were others.
+ * The first claim sets the deadline, and each pause postpones it by its length. Only the pauses of reviews are recorded, accurate
+ * to a few milliseconds: a computed time long after the start shows that there were other pauses.
  */
 const CLAIMED_AT = `(select case when at <= latest + interval '1 second' then least(at, latest) end
   from (select coalesce(run.started_at, run.ended_at, app_now()) as latest,
@@ -196,7 +196,7 @@ export interface DetailedStep {
   readonly nodeId: string;
   readonly status: "started" | "done" | "failed";
   readonly attempts: number;
-  /** The first time, also of a node that waited in between. */
+  /** The time of the first start, even if the node waited in between. */
   readonly startedAt: Date;
   readonly endedAt: Date | null;
   readonly outputKind: string | null;
@@ -204,13 +204,13 @@ export interface DetailedStep {
   readonly recordsValid: number | null;
   readonly errorDetail: string | null;
   readonly log: Buffer | null;
-  /** Of a loop: the number of its records, if known. */
+  /** For a loop: the number of its records, if known. */
   readonly turnsTotal: number | null;
 }
 
 /**
- * In the order in which they ended: a node ends before those that need it begin, which its start, a difference, need not show. Steps of a
- * test login that end within a millisecond are in the order of their numbers.
+ * In the order in which they ended: a node ends before the nodes that need it begin. Its start is derived from its duration and
+ * may not show that. Steps of a test login that end within a millisecond are in the order of their numbers.
  */
 export async function listDetailedSteps(db: Database, runId: string): Promise<readonly DetailedStep[]> {
   return await db.query<DetailedStep>(
@@ -230,12 +230,12 @@ export async function listDetailedSteps(db: Database, runId: string): Promise<re
 }
 
 /** The number of processed records of each loop of a run. */
-export async function listTurnsBegun(
+export async function listStartedTurns(
   db: Database,
   runId: string,
 ): Promise<readonly { readonly nodeId: string; readonly turns: number }[]> {
   return await db.query(
-    // Step by step, by the index: how many turns each has kept costs nothing.
+    // Step by step, by the index, so that the number of stored iterations does not matter.
     `with recursive step (node_id) as (
        (select node_id from run_turn where run_id = $1 order by node_id limit 1)
        union all

@@ -18,16 +18,16 @@ export interface LiveSession {
   readonly email: string;
   readonly role: OperatorRole;
   readonly hasSecondFactor: boolean;
-  /** It was made for the operator, who is to change it before anything else. */
+  /** The password was generated, and the operator must change it before anything else. */
   readonly hasFirstPassword: boolean;
   /** The second factor was given within the last minutes. */
   readonly isSteppedUp: boolean;
-  /** Or within the last half an hour. */
+  /** The same, within the last half hour. */
   readonly isSteppedUpLately: boolean;
   readonly signedInBy: SignInWay;
   /** A second factor was given in this session, at any time. */
   readonly wasSteppedUp: boolean;
-  /** Opened no longer ago than a second factor counts for. */
+  /** Whether it was opened within the time for which a second factor is valid. */
   readonly isNew: boolean;
   readonly expiresAt: Date;
 }
@@ -133,7 +133,7 @@ export async function findLiveSession(
   };
 }
 
-/** At most once a minute a session. */
+/** At most once a minute per session. */
 export async function touchOperatorSession(db: Database, id: string): Promise<void> {
   await db.query(
     `update operator_session set seen_at = app_now() where id = $1 and seen_at < app_now() - interval '1 minute'`,
@@ -141,14 +141,14 @@ export async function touchOperatorSession(db: Database, id: string): Promise<vo
   );
 }
 
-/** The session gets another token, and with the second factor given just now. Who holds the old token holds nothing. */
+/** Gives the session a new token and records that the second factor was given just now. The old token becomes invalid. */
 export async function rotateOperatorSession(
   tx: Database,
   id: string,
   tokenHash: Uint8Array,
   isSteppedUp: boolean,
 ): Promise<boolean> {
-  // What somebody else has written is never signed by a change of something else.
+  // A row that this installation did not write is never signed as a side effect of another change.
   const before = await readOneGenuine(
     tx,
     async () =>

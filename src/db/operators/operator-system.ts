@@ -7,7 +7,7 @@ export interface SeenWorker {
   readonly pid: number;
   readonly startedAt: Date;
   readonly heartbeatAt: Date;
-  /** Its lock is held and its heartbeat fresh: what others go by before they take over. */
+  /** Whether its lock is held and its heartbeat is recent, the criteria for a takeover by others. */
   readonly isAlive: boolean;
   readonly runs: number;
 }
@@ -26,7 +26,7 @@ export async function listSeenWorkers(db: Database, staleMs: number): Promise<re
   );
 }
 
-/** Runs that have not ended, by what they wait for; each group with its oldest. */
+/** Runs that have not ended, grouped by the reason for waiting, each group with its oldest run. */
 export interface WaitingRuns {
   readonly reason: WaitingReason;
   readonly runs: number;
@@ -35,7 +35,7 @@ export interface WaitingRuns {
 
 export type WaitingReason = "place" | "credential" | "review" | "write" | "target" | "worker" | "nothing";
 
-/** `place`: its turn. `target`: the time to ask a target again. `worker`: admitted, and nobody carries it. `nothing`: it is carried. */
+/** `place`: a free slot. `target`: the next poll. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
 export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
     `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
@@ -71,6 +71,6 @@ export async function readDatabaseState(db: Database): Promise<DatabaseState> {
        (select count(*)::int from audit_entry where sequence is null) as unchained`,
   );
   const [state] = rows;
-  if (!state) throw new Error("Invariant violated: a select without a table gives a row");
+  if (!state) throw new Error("Invariant violated: a select without a table returns a row");
   return state;
 }

@@ -2,9 +2,9 @@ import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 
 /**
- * Counts an attempt before anything is compared, so that many at once are not more than one after the other: some are free, then a wait
- * doubles from a second up to the longest. `isUnknown`: by a name that nobody has. Gives how long the counter is blocked when it is; then
- * nothing was counted.
+ * Counts an attempt before anything is compared, so that concurrent attempts gain nothing over sequential ones: a few are free,
+ * then the wait doubles from one second up to the maximum. `isUnknown`: the name does not exist. If the counter is blocked,
+ * returns for how long, and counts nothing.
  */
 export async function countSignIn(
   db: Database,

@@ -7,7 +7,7 @@ import { decidingColumns, signedColumns, type SignedRow } from "#db/signing/sign
 /** The row's state in the detail of the audit entry. */
 export type AuditedRow = RowMark["audited"];
 
-/** False when an operator with this address exists. The password is one that was made for them: `limitPassword` follows. */
+/** Returns false if an operator with this address exists. The password is a generated one: `limitPassword` must follow. */
 export async function insertOperator(
   db: Database,
   operator: {
@@ -43,7 +43,7 @@ const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.creat
   operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor",
   operator.oidc_linked_at as "oidcLinkedAt"`;
 
-/** All, also those that this installation has not made; they raise alarms. */
+/** All operators, including rows that this installation did not write, which raise alarms. */
 export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
   await readOperators(db, "");
   return await db.query<OperatorView>(`select ${VIEW_COLUMNS} from operator order by email`);
@@ -53,12 +53,12 @@ export async function listOperators(db: Database): Promise<readonly OperatorView
 export interface StoredOperator extends OperatorView, SignedRow {
   readonly isDisabled: boolean;
   readonly passwordHash: string;
-  /** It was made for the operator, who has not changed it in time. */
+  /** The password was generated and was not changed in time. */
   readonly isPasswordOver: boolean;
   readonly totpNonce: Buffer | null;
   readonly oidcIssuer: string | null;
   readonly oidcSubject: string | null;
-  /** Until when a password counts that was made for the operator, as `signed-tables.ts` reads it; null: it is the operator's own. */
+  /** The expiry of a generated password, in the format of `signed-tables.ts`; null: the operator has chosen it. */
   readonly firstPasswordUntil: string | null;
 }
 
@@ -68,7 +68,7 @@ const SELECT_STORED = `select ${signedColumns("operator")}, operator.created_at 
 
 const signedParts = (row: SignedRow): readonly Signed[] => [{ kind: "operator", row }];
 
-/** The operators that this installation has made; `where` and what follows it select them. */
+/** The operators that this installation created; `where` is the rest of the query, from its `where` clause on. */
 async function readOperators(
   db: Database,
   where: string,
@@ -82,12 +82,15 @@ async function readOperators(
   return genuine;
 }
 
-/** By a normalised name: names are unlike in more than case. One that this installation has not made is nobody. */
+/**
+ * Finds an operator by the normalised name, since names are compared without regard to case. A row that this installation did not
+ * write counts as missing.
+ */
 export async function findOperatorByName(db: Database, name: string): Promise<StoredOperator | undefined> {
   return (await readOperators(db, "where lower(email) = $1 order by id", [name]))[0];
 }
 
-/** For the filter of a list: also of a row that does not verify. */
+/** For the filter of a list, so rows that don't verify are included. */
 export async function findOperatorId(db: Database, name: string): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(
     `select id from operator where lower(email) = $1 order by id limit 1`,
@@ -106,8 +109,8 @@ export async function findOperatorBySubject(
 }
 
 /**
- * Locked until the transaction ends, where there is one: two that change an operator come one after the other. Throws RowRefused: what
- * somebody else has written is never signed by a change of something else.
+ * Locks the row until the transaction ends, if there is one, so that concurrent changes of an operator are serialized. Throws
+ * RowRefused: a row that this installation did not write is never signed as a side effect of another change.
  */
 export async function lockOperator(tx: Database, id: string): Promise<StoredOperator | undefined> {
   return await readOneGenuine(
@@ -125,7 +128,7 @@ export async function countOtherAdmins(tx: Database, id: string): Promise<number
   return admins.filter((row) => row.id !== id).length;
 }
 
-/** The ids of the admins who can sign in. One that this installation has not made is none. */
+/** The ids of the admins who can sign in. A row that this installation did not write does not count. */
 export async function listAdminIds(db: Database): Promise<readonly string[]> {
   return (await readOperators(db, WHERE_ADMIN)).map(({ id }) => id);
 }
@@ -138,8 +141,9 @@ type Change = Partial<
 >;
 
 /**
- * The one statement that changes what decides. `operator` is locked. Gives what the audit entry of the change says of the row. After a
- * new password, `limitPassword` says whose it is; the functions below change second factors, together with their codes.
+ * The only statement that changes an operator's signed columns. `operator` is locked. Returns the row's state for the audit entry
+ * of the change. After a new password, `limitPassword` records who set it; the functions below change second factors, together
+ * with their codes.
  */
 export async function changeOperator(
   tx: Database,
@@ -174,8 +178,9 @@ export async function changeOperator(
 }
 
 /**
- * The password was made for the operator: it is changed at the first sign-in, and counts for so long. Null: it is the operator's own. In
- * the transaction that has written it; gives what the audit entry says of the row. Throws RowRefused.
+ * Marks the password as generated: it must be changed at the first sign-in, and expires after this time. Null: the operator has
+ * chosen it. Called in the transaction that has stored it; returns the part of the audit entry that refers to the row. Throws
+ * RowRefused.
  */
 export async function limitPassword(tx: Database, id: string, forMs: number | null): Promise<AuditedRow> {
   await lockOperator(tx, id);
@@ -189,7 +194,7 @@ export async function limitPassword(tx: Database, id: string, forMs: number | nu
   return audited;
 }
 
-/** Stores the same password with the current parameters, unless it was changed meanwhile. */
+/** Stores the same password with the current parameters, unless it has been changed in the meantime. */
 export async function renewPasswordHash(
   db: Database,
   id: string,

@@ -23,7 +23,7 @@ export interface Proposal extends SignedRow {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly endedAt: Date | null;
-  /** It waits, and its time is over. */
+  /** Whether it is still open although it has expired. */
   readonly isOver: boolean;
 }
 
@@ -36,7 +36,7 @@ const signedParts = (row: SignedRow): readonly Signed[] => [{ kind: "proposal", 
 
 type AuditedRow = RowMark["audited"];
 
-/** `audited`: what the audit entry says of the row. */
+/** `audited`: the part of the audit entry that refers to the row. */
 export async function insertProposal(
   tx: Database,
   proposal: Pick<Proposal, "id" | "accountId" | "kind" | "content" | "proposedBy" | "confirmedBy">,
@@ -53,7 +53,7 @@ export async function insertProposal(
   return { audited, expiresAt: must(rows[0], "the proposal").expiresAt };
 }
 
-/** What a change leaves out stays. `proposal` is locked. Gives what the audit entry says of the row. */
+/** Columns that a change omits keep their values. `proposal` must be locked. Returns the part of the audit entry that refers to the row. */
 export async function saveProposal(
   tx: Database,
   proposal: Proposal,
@@ -107,7 +107,7 @@ export async function lockProposal(tx: Database, id: string): Promise<Proposal |
   );
 }
 
-/** A page, the newest first. Those that this installation has not written are passed over; they raise alarms. */
+/** A page, the newest first. Proposals that this installation has not written are skipped and raise alarms. */
 export async function listProposals(
   db: Database,
   filter: { readonly accountId: string | null; readonly isWaiting: boolean },
@@ -142,7 +142,7 @@ const readSome = async (
     [filter.accountId, filter.isWaiting, after?.atMs ?? null, after?.id ?? null, rows],
   );
 
-/** Those of an account that wait, the oldest first, locked. */
+/** The open proposals of an account, oldest first, locked. */
 export async function lockWaiting(tx: Database, accountId: string): Promise<readonly Proposal[]> {
   const { genuine } = await readGenuine(
     tx,
@@ -157,7 +157,7 @@ export async function lockWaiting(tx: Database, accountId: string): Promise<read
   return genuine;
 }
 
-/** Those that wait although their time is over, locked; those that somebody else has locked are left for the next time. */
+/** Locks and returns open proposals that have expired, except those that are locked by another transaction. */
 export async function lockOverdue(tx: Database, rows: number): Promise<readonly Proposal[]> {
   const { genuine } = await readGenuine(
     tx,

@@ -41,7 +41,7 @@ export async function isTwoPerson(db: Database, accountId: string): Promise<bool
   return (await readTwoPersonRules(db, [accountId])).get(accountId) !== "off";
 }
 
-/** Gives what the audit entry says of the row. */
+/** Returns the part of the audit entry that refers to the row. */
 export async function saveTwoPersonRule(
   tx: Database,
   accountId: string,

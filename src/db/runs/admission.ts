@@ -28,7 +28,7 @@ interface Waiting {
   /** -1: it reserves slots. 0: its review was decided, so it goes before all others except those. */
   readonly place: number;
   readonly at: Date;
-  /** A slot of one of its credentials; null: it has none. */
+  /** One of its credential slots; null: it has none. */
   readonly slot: string | null;
   readonly credentialId: string | null;
   readonly strategyId: string | null;
@@ -167,7 +167,7 @@ function credentialsOf(needs: readonly Waiting[]): readonly RunCredential[] {
 }
 
 const WAITS = `admitted_at is null and ended_at is null and parked_at is null`;
-/** Of an account. The three parts are an index each. */
+/** The counts of an account. Each of the three parts uses an index. */
 const HAS_WAITING = `(exists (select from run where run.account_id = account.id and ${WAITS}
     and resumed_at is null and waits_for is null)
   or exists (select from run where run.account_id = account.id and ${WAITS}
@@ -259,7 +259,7 @@ async function listFreed(tx: Database, accountId: string, limit: number): Promis
   const aside = `account_id = $1 and ${WAITS} and waits_for is not null`;
   return await tx.query<Waiting>({
     name: "list_freed_runs",
-    // Credential by credential, by the index: what stands behind its first runs costs nothing.
+    // Credential by credential, by the index, so that the length of each queue does not matter.
     text: `with recursive busy (credential_id) as (
         (select waits_for from run where ${aside} order by waits_for limit 1)
         union all
@@ -298,7 +298,7 @@ async function listFreed(tx: Database, accountId: string, limit: number): Promis
   });
 }
 
-/** How many runs each credential of the account has under way. */
+/** How many runs of each of the account's credentials are in progress. */
 const LOAD = `select used.credential_id, count(*)::int as count
     from run join run_credential used on used.run_id = run.id
     where run.account_id = $1 and run.admitted_at is not null and run.ended_at is null group by used.credential_id`;
@@ -352,8 +352,8 @@ async function chooseRuns(
 }
 
 /**
- * Each waits for the credential given with it; one that only goes from one to the next was passed over. A transaction that changes one of them at this moment goes first:
- * it stands aside at the next look.
+ * Sets runs aside, each until the given credential is free; a run that was already set aside is moved to the next credential. A
+ * run that is being changed by another transaction at this moment is skipped until the next round.
  */
 async function setAside(tx: Database, blocked: ReadonlyMap<string, string>): Promise<void> {
   await tx.query({
@@ -372,7 +372,7 @@ export interface AccountToServe {
   readonly accountId: string;
   /** Whether some wait to be admitted. */
   readonly waits: boolean;
-  /** Whether some were handed back or abandoned, and may continue beside others. */
+  /** Whether there are runs that were handed back or abandoned and may continue in a normal worker. */
   readonly isLeft: boolean;
   /** Whether some must continue in quarantine. */
   readonly isSuspect: boolean;

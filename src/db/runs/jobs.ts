@@ -4,12 +4,12 @@ import type { Database } from "#db/connection/pool.ts";
 /** The last migration of graphile-worker's version that this program has. */
 export const JOBS_VERSION = 20;
 
-/** Brings graphile-worker's own schema to its version; it minds several processes that start at once itself. */
+/** Brings graphile-worker's own schema to its version; it handles concurrent starts of several processes itself. */
 export async function migrateJobs(db: Database): Promise<void> {
   await runMigrations({ pgPool: db.pool });
 }
 
-/** Whether graphile-worker's schema is there at its version, or a newer one. */
+/** Whether graphile-worker's schema exists in its current version or a newer one. */
 export async function areJobsMigrated(db: Database): Promise<boolean> {
   const [table] = await db.query<{ exists: boolean }>(
     "select to_regclass('graphile_worker.migrations') is not null as exists",

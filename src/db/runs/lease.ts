@@ -15,7 +15,7 @@ const heldBy = (owner: string, epoch: string): string =>
 /** `$1` is the run's id. */
 export const HELD = heldBy("$2", "$3");
 
-/** For other tables: the run is still this lease's, and stays so until the transaction ends. */
+/** For other tables: the run still has this lease, and keeps it until the transaction ends. */
 export const RUN_HELD = `exists (select 1 from run where id = $1 and ${HELD} for share)`;
 
 /** `$1` to `$3`. */
@@ -34,8 +34,8 @@ export type LeasedStatement = {
 };
 
 /**
- * `write` gets `held`, a common table expression: the rows of `given` (run_id, owner, epoch) whose runs are still their lease's, and
- * stay so until the transaction ends. `locks` says what the statement does to the run's own row.
+ * `write` can use `held`, a common table expression: the rows of `given` (run_id, owner, epoch) whose runs still have these
+ * leases, and keep them until the transaction ends. `locks`: how the statement locks the run's own row.
  */
 export function underLease(
   name: string,
@@ -63,10 +63,10 @@ const leaseColumns = (calls: readonly LeasedCall[]): readonly (readonly unknown[
 ];
 
 /**
- * Concurrent writes of this process under its leases as one statement, which gives the ids of the runs that it changed:
- * true for those calls, false for those whose lease is lost. `values`: the parameters from `$4` on. A lost lease does not affect other
- * calls, and none waits for a run whose row is locked: that call is repeated alone and waits. Each run has one call at a time; calls are
- * in the order of their runs, so that batches never deadlock.
+ * Concurrent writes of this process under its leases as one statement, which returns the ids of the runs that it changed: true
+ * for those calls, false for those whose lease is lost. `values`: the parameters from `$4` on. A lost lease does not affect other
+ * calls, and none waits for a run whose row is locked: that call is repeated alone and waits. Each run has one call at a time;
+ * calls are in the order of their runs, so that batches never deadlock.
  */
 export function groupedUnderLease<Call extends LeasedCall>(
   statement: LeasedStatement,

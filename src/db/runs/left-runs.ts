@@ -16,7 +16,7 @@ const IS_LEFT = `admitted_at is not null and ended_at is null and lease_owner is
  */
 const IS_SUSPECT = `lost_leases = ${limits.lostLeasesMax - 1} and coalesce(deadline_at > app_now(), true)`;
 
-/** Which left runs: those that may be executed beside others, or those that must be quarantined. */
+/** Which left runs: those that may be executed in a normal worker, or those that must be quarantined. */
 export type LeftKind = "plain" | "suspect";
 const IS_OF_KIND: Readonly<Record<LeftKind, string>> = {
   plain: `not (${IS_SUSPECT})`,

@@ -6,7 +6,7 @@ import type { Database } from "#db/connection/pool.ts";
 export const STANDS_FOR = (line: string): string =>
   `line = ${line} and parked_at is not null and ended_at is null`;
 
-/** Nobody holds the credential's login lock. */
+/** The credential's login lock is free. */
 export const LOGIN_IS_FREE = "(login_run_id is null or login_until <= app_now())";
 
 /** Its timeout has been paused since it queued, and it goes before other runs that wait for a slot. */
@@ -159,7 +159,7 @@ async function callForThrottles(db: Database, lines: readonly string[]): Promise
 }
 
 /** A called run got its first throttle slot: it leaves the queue and its timeout continues. False: the lease is lost. */
-export async function leaveLine(db: Database, held: Lease, waitedMs: number): Promise<boolean> {
+export async function leaveQueue(db: Database, held: Lease, waitedMs: number): Promise<boolean> {
   const rows = await db.query({
     name: "leave_line",
     text: `update run set line = null, deadline_at = deadline_at + $4::float8 * interval '1 ms' where id = $1 and ${HELD} returning 1`,

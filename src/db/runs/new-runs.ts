@@ -36,7 +36,7 @@ export interface NewRunInput {
   readonly sha256: Uint8Array | null;
 }
 
-/** A claim of an idempotency key together with the answer that it stands for. */
+/** A claim of an idempotency key together with its answer. */
 export interface KeyRecord {
   readonly keyHash: Buffer;
   readonly fingerprint: Buffer;
@@ -101,7 +101,7 @@ async function passFailpoints(inserts: readonly Insert[], made: ReadonlySet<stri
   }
 }
 
-/** What a statement is given of each row: by column, its type and its value. */
+/** The columns of the statement, each with its type and its value for a row. */
 type Columns<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
 
 interface NewCredential {
@@ -177,9 +177,9 @@ const valuesOf = <Row>(columns: Columns<Row>, rows: readonly Row[]): readonly un
   Object.values(columns).map(([, value]) => rows.map(value));
 
 /**
- * One statement, so that the rows of a group cost one round trip: keys are claimed in their order (two groups must not wait for
- * each other), and only what has its key and all its credentials is made: of several with one key, one. The credentials are locked against a concurrent
- * delete until the transaction ends. Gives the ids of the runs that were made.
+ * A single statement, so that the rows of a group cost one round trip. Keys are claimed in order (two groups must not wait for
+ * each other), and only runs that have their key and all their credentials are created; of several runs with the same key, one.
+ * The credentials are locked against a concurrent delete until the transaction ends. Returns the ids of the created runs.
  */
 function insertRuns(inserts: readonly Insert[]): Statement {
   const credentials = inserts.flatMap(({ run }) => run.credentials.map((used) => ({ run, used })));
@@ -194,7 +194,7 @@ function insertRuns(inserts: readonly Insert[]): Statement {
 const FIRST_OF_CREDENTIAL = 1 + Object.keys(GIVEN).length;
 const FIRST_OF_INPUT = FIRST_OF_CREDENTIAL + Object.keys(CREDENTIAL).length;
 
-// Its first line is what pg_stat_activity shows of it: the view cuts statements off after 1,024 characters.
+// The first line identifies it in pg_stat_activity, which truncates statements after 1,024 characters.
 const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   with given as (
     select * from ${given("given", GIVEN, 1)}

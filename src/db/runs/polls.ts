@@ -38,7 +38,7 @@ export async function notePoll(
  * Hands the run back until its next poll, this many milliseconds later: it holds nothing, and its timeout is paused. An answer counts as
  * progress, so earlier lost leases no longer count. False: the lease is lost.
  */
-export async function waitToAsk(
+export async function waitForPoll(
   db: Database,
   lease: Lease,
   { nodeId, ordinal, waitMs }: PollPlace & { readonly waitMs: number },
@@ -63,7 +63,7 @@ const WOKEN_AT_ONCE = 1_000;
 export async function wakePolls(db: Database): Promise<readonly string[]> {
   const rows = await db.query<{ accountId: string }>({
     name: "wake_polls",
-    // Of a run that has ended meanwhile, only the time is taken away.
+    // If the run has ended in the meantime, only the time is cleared.
     text: `with due as (
         select run_poll.run_id, node_id, ordinal from run_poll join run on run.id = run_poll.run_id
         where wakes_at <= app_now() order by wakes_at limit $1 for no key update of run skip locked

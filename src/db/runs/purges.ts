@@ -4,9 +4,9 @@ import type { Database, Statement } from "#db/connection/pool.ts";
 export interface PurgedRun {
   readonly id: string;
   readonly accountId: string;
-  /** Of the objects that its rows named, to be removed from the store after COMMIT. */
+  /** The keys of its objects, which must be removed from the store after COMMIT. */
   readonly blobKeys: readonly string[];
-  /** Whether a worker may have left objects that no row names: it was taken over. */
+  /** Whether a worker may have left objects to which no row refers, because the run was taken over. */
   readonly mayHaveMore: boolean;
 }
 
@@ -63,7 +63,7 @@ const PURGE_ONE = purge(
 const purgeRuns = async (db: Database, text: string, values: Statement["values"]): Promise<PurgedRun[]> =>
   await db.query<PurgedRun>({ text, values });
 
-/** Of the runs whose retention is over, the first `limit` that nobody else holds. One statement for all of them. */
+/** Purges up to `limit` runs whose retention has ended and that are not locked, in one statement. */
 export async function purgeDueRuns(db: Database, limit: number): Promise<readonly PurgedRun[]> {
   return await purgeRuns(db, PURGE_DUE, ["retention", limit]);
 }

@@ -83,8 +83,8 @@ export async function findReview(db: Database, id: string): Promise<StoredReview
 }
 
 /**
- * The review, and its run's row until the transaction ends: a transaction that decides, cancels or ends the run comes before or after.
- * What is read was committed before the lock was had.
+ * The review, and its run's row until the transaction ends: a transaction that decides, cancels or ends the run comes before or
+ * after. The data that is read was committed before the lock was acquired.
  */
 export async function lockReview(tx: Database, id: string): Promise<StoredReview | undefined> {
   await tx.query(`select 1 from run where id = (select run_id from review where id = $1) for no key update`, [

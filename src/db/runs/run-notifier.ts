@@ -6,12 +6,12 @@ import { openSession, type Database, type DatabaseSource } from "#db/connection/
  * `changed`: a run's visible state changed. `stop`: its worker must check whether to stop. `waiting`: runs of these accounts may begin.
  * `left`: handed-back or abandoned runs of these accounts may continue.
  */
-type NewsKind = "changed" | "stop" | "waiting" | "left";
+type ChangeKind = "changed" | "stop" | "waiting" | "left";
 /** Presence messages of listening processes. `hello`: started listening. `here`: still listening. */
 type Presence = "hello" | "here";
 
 /** Only hints, some milliseconds after a COMMIT: the receiver reads the rows, and also polls without hints. */
-export interface NewsListener {
+export interface ChangeListener {
   readonly changed?: (runIds: readonly string[]) => void;
   readonly stop?: (runIds: readonly string[]) => void;
   /** True: the receiving process has free slots and begins them now. */
@@ -33,14 +33,14 @@ const IDS_PER_PAYLOAD = 200;
 const SELF_CHECK_MS = 10_000;
 /** The process's name in notifications. */
 const PROCESS = /^[0-9a-f]{12}$/;
-/** A process heard within this time counts as listening; one that slept longer announces itself again. */
+/** A process that sent a message within this time counts as listening; one that slept longer announces itself again. */
 const PRESENT_MS = 3.5 * SELF_CHECK_MS;
 /** Other listeners answer a hello within this time. */
 const ANSWERED_MS = 2_000;
 const RECONNECT_MS = 1_000;
 
-/** How what has changed is told, and heard of. */
-export type RunNews = Pick<
+/** How changes are announced and received. */
+export type RunChanges = Pick<
   RunNotifier,
   "announce" | "notifyStop" | "notifyRunnable" | "notifyLeft" | "subscribe"
 >;
@@ -54,10 +54,10 @@ export class RunNotifier {
   readonly #db: Database;
   readonly #source: DatabaseSource;
   readonly #log: Log;
-  /** Its own notifications come back to a process; it has told its listeners already. */
+  /** A process also receives its own notifications, but has already informed its listeners. */
   readonly #sender = randomBytes(6).toString("hex");
-  readonly #listeners = new Set<NewsListener>();
-  readonly #waiting: Record<NewsKind, Set<string>> = {
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #waiting: Record<ChangeKind, Set<string>> = {
     changed: new Set(),
     stop: new Set(),
     waiting: new Set(),
@@ -105,7 +105,7 @@ export class RunNotifier {
   }
 
   /** Returns a function that stops listening. */
-  subscribe(listener: NewsListener): () => void {
+  subscribe(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     if (this.#listening === null && !this.#closed) {
       this.#listening = new AbortController();
@@ -127,7 +127,7 @@ export class RunNotifier {
     await Promise.all([this.#sending, this.#session]);
   }
 
-  #tell(kind: NewsKind, ids: readonly string[], inMs = 0): void {
+  #tell(kind: ChangeKind, ids: readonly string[], inMs = 0): void {
     for (const id of ids) this.#waiting[kind].add(id);
     if (ids.length > 0) this.#sending ??= this.#sendWaiting(performance.now() + inMs);
   }
@@ -145,11 +145,11 @@ export class RunNotifier {
       for (const listener of this.#listeners) if (changed.length > 0) listener.changed?.(changed);
       if (!this.#isHeard()) continue;
       try {
-        await sendRunNews(this.#db, this.#sender, { waiting, left, stop, changed });
+        await sendRunChanges(this.#db, this.#sender, { waiting, left, stop, changed });
       } catch (error) {
         this.#log.debug(
           describeError(error),
-          "telling other processes about runs failed; they look by themselves",
+          "notifying other processes of runs failed; they poll by themselves",
         );
       }
     }
@@ -172,10 +172,7 @@ export class RunNotifier {
         await this.#listenOnce(signal, () => (failures = 0));
       } catch (error) {
         const level = failures++ === 0 ? "warn" : "debug";
-        this.#log[level](
-          describeError(error),
-          "listening for runs of other processes failed; it is tried again",
-        );
+        this.#log[level](describeError(error), "listening for runs of other processes failed; retrying");
       }
       if (!signal.aborted) await waitUnless(signal, RECONNECT_MS);
     }
@@ -187,7 +184,7 @@ export class RunNotifier {
       applicationName: "latchkey news",
       onLost: (error) => over.reject(error),
     });
-    // An error that comes while nobody waits is heard at the end.
+    // An error that occurs while nothing is awaited is reported at the end.
     over.promise.catch(() => undefined);
     const stop = (): void => over.resolve();
     signal.addEventListener("abort", stop, { once: true });
@@ -223,10 +220,11 @@ export class RunNotifier {
     const [sender, kind, ...ids] = payload.split(" ");
     if (sender === undefined || sender === this.#sender) return;
     const isKnown = this.#present?.has(sender) ?? false;
-    // Whatever it says: a process of an earlier version listens as well. A command that tells something once does not.
+    // Regardless of its content: a process of an earlier version listens as well. A command that only sends one notification does
+    // not listen.
     if (PROCESS.test(sender)) this.#present?.set(sender, performance.now() + PRESENT_MS);
     if (kind === "hello") answer();
-    // Before it knew of us, it may not have sent anything.
+    // Until it knew about us, it may not have sent anything.
     if (kind === "here" && !isKnown) for (const listener of this.#listeners) listener.resumed?.();
     if (kind !== "changed" && kind !== "stop" && kind !== "waiting" && kind !== "left") return;
     for (const listener of this.#listeners) listener[kind]?.(ids);
@@ -239,18 +237,18 @@ function takeAll(ids: Set<string>): readonly string[] {
   return taken;
 }
 
-/** One statement, whatever there is to tell: `<sender> <kind> <id> …`. */
-export async function sendRunNews(
+/** One statement for all notifications: `<sender> <kind> <id> …`. */
+export async function sendRunChanges(
   db: Database,
   sender: string,
-  news: Readonly<Partial<Record<NewsKind, readonly string[]>>>,
+  news: Readonly<Partial<Record<ChangeKind, readonly string[]>>>,
 ): Promise<void> {
   const payloads = Object.entries(news).flatMap(([kind, ids]) =>
     Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, index) =>
       [sender, kind, ...ids.slice(index * IDS_PER_PAYLOAD, (index + 1) * IDS_PER_PAYLOAD)].join(" "),
     ),
   );
-  // NOTIFY makes a transaction that would wait for the disk, between the commits that runs wait for: a hint needs to survive nothing.
+  // NOTIFY makes a transaction that would wait for the disk, between the commits that runs wait for: a hint need not survive a crash.
   await db.query(
     `select set_config('synchronous_commit', 'off', true), pg_notify($1, payload) from unnest($2::text[]) as payload`,
     [CHANNEL, payloads],

@@ -6,11 +6,11 @@ export interface RunStep {
   readonly nodeId: string;
   readonly status: "started" | "done" | "failed";
   readonly outputKind: "records" | "text" | "json" | "file" | "absent" | null;
-  /** The complete output if it is small; otherwise it is in the object. Both null: there is none. */
+  /** The complete output if it is small; otherwise it is in the object. Both null: there is no output. */
   readonly output: Buffer | null;
   readonly blobKey: string | null;
   readonly blobBytes: number | null;
-  /** Of a file. */
+  /** Only for a file. */
   readonly filename: Buffer | null;
   readonly contentType: Buffer | null;
   readonly recordsTotal: number | null;
@@ -62,7 +62,7 @@ export interface FinishedStep {
   /** At most one of the two. */
   readonly output: Buffer | null;
   readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array } | null;
-  /** Of a file. */
+  /** Only for a file. */
   readonly filename: string | null;
   readonly contentType: string | null;
   readonly recordsTotal: number | null;
@@ -72,10 +72,10 @@ export interface FinishedStep {
   readonly tookMs: number;
 }
 
-/** Of an entry in the way: this lease has begun it, or an earlier one has not finished it. */
+/** The state of an existing entry: this lease has begun it, or an earlier one has not finished it. */
 const IS_OPEN = `(run_step.status = 'started' and run_step.epoch = excluded.epoch)
         or (run_step.status <> 'done' and run_step.epoch < excluded.epoch)`;
-/** Whether the entry in the way is this lease's own, with its start. */
+/** Whether the existing entry belongs to this lease, with its start. */
 const IS_BEGUN = `run_step.epoch = excluded.epoch`;
 const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else excluded.started_at end,
           attempts = run_step.attempts + (not ${IS_BEGUN})::int, epoch = excluded.epoch, status = excluded.status,
@@ -170,7 +170,7 @@ export const failStep = groupedUnderLease<{
   ],
 );
 
-/** `log` is redacted, and of a step that this lease has begun. Without the lease nothing is written. */
+/** Stores the redacted `log` of a step that this lease has begun. Nothing is written if the lease is lost. */
 export async function noteStep(db: Database, held: Lease, nodeId: string, log: string): Promise<void> {
   await db.query(
     `update run_step set log = $5

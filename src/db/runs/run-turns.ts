@@ -36,7 +36,7 @@ export interface FinishedTurn {
   /** At most one of the two. */
   readonly output: Buffer | null;
   readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array } | null;
-  /** Of a file. */
+  /** Only for a file. */
   readonly filename: string | null;
   readonly contentType: string | null;
 }

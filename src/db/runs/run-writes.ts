@@ -27,8 +27,8 @@ export async function listWrites(
 }
 
 /**
- * Stores the intent, which is committed before the request is sent. A write that was ruled out, or that this lease has begun before (an
- * attempt that surely did nothing), may be begun again; no other. False: it must not be sent.
+ * Stores the intent, which is committed before the request is sent. Only a write that was ruled out, or that this lease has begun
+ * before (an attempt that certainly had no effect), may be begun again. False: it must not be sent.
  */
 export async function beginWrite(
   db: Database,
@@ -52,12 +52,12 @@ export async function beginWrite(
 export interface EndedWrite {
   readonly nodeId: string;
   readonly ordinal: number;
-  /** The epoch that it was begun with. */
+  /** The epoch in which it was begun. */
   readonly epoch: number;
   readonly status: Exclude<WriteStatus, "started">;
   readonly outcome: string | null;
   readonly detail: string | null;
-  /** Of a write in doubt: its request, redacted. */
+  /** For an uncertain write: its request, redacted. */
   readonly sent: string | null;
 }
 
@@ -147,7 +147,7 @@ export interface DoubtfulGroup {
   readonly nodeId: string;
   readonly writes: number;
   readonly runs: number;
-  /** Of the oldest. */
+  /** The request of the oldest write. */
   readonly since: Date;
   /** The reason that most of them have. */
   readonly detail: string | null;

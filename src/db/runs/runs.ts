@@ -115,14 +115,14 @@ export interface ClaimedRun {
   readonly blueprintVersion: number | null;
   readonly name: Buffer | null;
   readonly metadata: Buffer;
-  /** `running` from its claim on, unless it logs in first. */
+  /** `running` as soon as it is claimed, unless it logs in first. */
   readonly status: "queued" | "running";
   readonly progressStep: string;
   /** 1: the first claim. */
   readonly epoch: number;
   readonly lostLeases: number;
   readonly remainingMs: number;
-  /** The throttle to which it was called and whose first slot it has not had yet. null: none. */
+  /** The throttle for which it was called and whose first slot it has not used yet. null: none. */
   readonly line: string | null;
   readonly hasInputs: boolean;
   readonly credentials: readonly RunCredential[];
@@ -131,8 +131,8 @@ export interface ClaimedRun {
 const LOGS_IN = `exists (select from run_credential where run_credential.run_id = run.id)`;
 
 /**
- * Part of an UPDATE of run: `$2` has its lease, its time begins, and so does what it shows: what has nobody to log in is
- * `running`, what has is `authenticating`; what was `running` before keeps its step (docs/decisions/0008).
+ * Part of an UPDATE of run: leases it to `$2`, starts its time, and sets its status: `authenticating` if it has credentials,
+ * otherwise `running`; a run that was `running` before keeps its step (docs/decisions/0008).
  */
 export const CLAIM = `lease_owner = $2, lease_epoch = run.lease_epoch + 1,
   deadline_at = coalesce(run.deadline_at, app_now() + run.timeout_ms * interval '1 ms'),
@@ -149,14 +149,14 @@ export const claimValues = (runIds: readonly string[], owner: string): readonly 
   runStatusesBefore("running"),
 ];
 
-/** Of run and account. */
+/** Columns of the run and its account. */
 export const CLAIMED_COLUMNS = `run.id, run.run_key as "runKey", run.account_id as "accountId",
   account.slug as "accountSlug", run.blueprint_id as "blueprintId", run.blueprint_version as "blueprintVersion", run.name,
   run.metadata, run.status, run.progress_step as "progressStep", run.lease_epoch as "epoch",
   run.lost_leases as "lostLeases", run.line, (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
   exists (select from run_input where run_input.run_id = run.id) as "hasInputs"`;
 
-/** Of the row `claimed`. */
+/** Columns of the row `claimed`. */
 export const CREDENTIALS = `(select coalesce(json_agg(json_build_object('slot', slot, 'credentialId', credential_id,
     'strategyId', strategy_id, 'strategyVersion', strategy_version) order by slot), '[]')
   from run_credential where run_id = claimed.id)`;

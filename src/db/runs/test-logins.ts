@@ -12,7 +12,7 @@ export async function lockCredential(
   return rows[0];
 }
 
-export async function findTestLoginUnderWay(
+export async function findActiveTestLogin(
   tx: Database,
   credentialId: string,
 ): Promise<{ readonly id: string; readonly runKey: string } | undefined> {

@@ -42,7 +42,7 @@ export async function beat(db: Database, workerId: string): Promise<boolean> {
 }
 
 /** Like `beat`, for a worker with a new lock on a new connection. */
-export async function beatAnew(db: Database, workerId: string, lockKey: number): Promise<boolean> {
+export async function beatWithNewLock(db: Database, workerId: string, lockKey: number): Promise<boolean> {
   const rows = await db.query(
     `update worker set heartbeat_at = app_now(), beats = beats + 1, lock_key = $2, server = ${SERVER} where id = $1 returning 1`,
     [workerId, lockKey],
@@ -55,13 +55,13 @@ export async function takeLivenessLock(connection: Database, lockKey: number): P
   await connection.query(`select pg_advisory_lock($1)`, [lockKey]);
 }
 
-/** The condition of the index: what has a lease is admitted. */
+/** The condition of the index: a run with a lease is admitted. */
 const LEASED = `lease_owner is not null and admitted_at is not null`;
 
 /**
  * Frees runs of workers that no longer exist: a frozen worker may have claimed a run after it was taken over, before noticing.
  */
-export async function freeRunsOfNobody(db: Database): Promise<void> {
+export async function freeOrphanedRuns(db: Database): Promise<void> {
   await db.query({
     name: "free_runs_of_nobody",
     text: `update run set lease_owner = null, lease_epoch = lease_epoch + 1, lost_leases = lost_leases + 1
@@ -152,7 +152,7 @@ export async function freeJobs(db: Database, poolIds: readonly string[]): Promis
 const UNKNOWN_POOL_MS = 30_000;
 
 /** Frees chores that a pool of no worker holds: it was lost before its id was written down. The times are those of the jobs' own table. */
-export async function freeJobsOfNobody(db: Database): Promise<void> {
+export async function freeOrphanedJobs(db: Database): Promise<void> {
   const pools = await db.query<{ id: string }>({
     name: "list_pools_of_nobody",
     text: `select distinct locked_by as id from graphile_worker.jobs where locked_at < now() - $1 * interval '1 ms'

@@ -21,12 +21,12 @@ export interface NewVersion {
   readonly operatorId: string | null;
 }
 
-/** A new immutable version becomes the one in force. Runs and sessions keep theirs. */
+/** A new immutable version becomes the current one. Runs and sessions keep theirs. */
 export async function saveVersion(tx: Database, given: NewVersion): Promise<SavedVersion> {
   const { kind, accountId, name: key, newId, document, retired, operatorId } = given;
   const { name } = DOCUMENT_KINDS[kind];
   const isKeyed = name === "key";
-  // Above all that there are: a pointer that somebody has moved back must not make this fail.
+  // Above all existing versions, so that this does not fail if the pointer was moved back by someone else.
   const rows = await tx.query<{ id: string; version: number }>(
     `select found.id, (select coalesce(max(version), 0) + 1 from ${kind}_version
        where account_id = found.account_id and ${kind}_id = found.id) as version

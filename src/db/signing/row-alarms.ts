@@ -6,7 +6,7 @@ import type { Database } from "#db/connection/pool.ts";
 
 /** Where rows that don't verify are reported. */
 export interface RowAlarms {
-  /** The pool: an alarm stays when the transaction that found the row is rolled back. */
+  /** The pool, so that an alarm is kept if the transaction that found the row is rolled back. */
   readonly db: Database;
   readonly audit: AuditKeys;
   /** null: alarms only go to the database. */
@@ -25,7 +25,7 @@ export function raiseRowAlarm(alarms: RowAlarms, { kind, id, fault }: RowRefused
   const telling = record(alarms, { kind, id, fault }).catch((error: unknown) => {
     // The next process, or the next `doctor`, reports it.
     alarms.told.delete(name);
-    alarms.log?.error(describeError(error), "an alarm about a row could not be written down");
+    alarms.log?.error(describeError(error), "an alarm about a row could not be recorded");
   });
   alarms.telling.add(telling);
   void telling.finally(() => alarms.telling.delete(telling));
@@ -65,7 +65,7 @@ export interface RowAlarm {
   readonly lastSeenAt: Date;
 }
 
-/** The rows that were found not to verify and are not repaired, the newest first; at most `limit`. */
+/** Rows that don't verify and have not been repaired, newest first, at most `limit`. */
 export async function listRowAlarms(db: Database, limit: number): Promise<readonly RowAlarm[]> {
   return await db.query<RowAlarm>(
     `select kind, id, fault, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt" from row_alarm

@@ -33,11 +33,11 @@ interface Floors {
 /** A row in the detail of an audit entry. */
 export interface AuditedSerial {
   readonly serial: number;
-  /** Of a document, where the entry is about its version as well. */
+  /** For a document, whose audit entry also refers to its version. */
   readonly version: number | null;
 }
 
-/** By pool: a transaction has the one of its database. */
+/** Guards by pool: a transaction uses the guard of its database. */
 const guards = new WeakMap<object, RowGuard>();
 
 /** Enables reading and writing signed rows in this database. `log` receives the alarms. */
@@ -81,7 +81,7 @@ export function guardOf(db: Database): RowGuard {
   const guard = guards.get(db.pool);
   if (guard) return guard;
   throw new Error(
-    "Rows that decide can't be verified or written without the signing key. Give this process the key of the installation " +
+    "Signed rows can't be verified or written without the signing key. Give this process the key of the installation " +
       "(LATCHKEY_SIGNING_KEY_FILE, or LATCHKEY_SIGNING_KEY).",
   );
 }
@@ -156,7 +156,7 @@ export async function readGenuine<Row>(
   };
 }
 
-/** Of at most one row. Throws RowRefused. */
+/** For at most one row. Throws RowRefused. */
 export async function readOneGenuine<Row>(
   db: Database,
   read: () => Promise<readonly Row[]>,
@@ -167,7 +167,7 @@ export async function readOneGenuine<Row>(
   return genuine[0];
 }
 
-/** Of rows that are never deleted, by ids that no row has: those that the audit log names all the same. Each raises an alarm. */
+/** Of ids without a row, those that are in the audit log although such rows are never deleted. Each raises an alarm. */
 export async function findDeleted(
   db: Database,
   kind: SignedKind,
@@ -213,7 +213,7 @@ function faultOf(guard: RowGuard, kind: SignedKind, row: SignedRow): RowFault | 
 
 const VERIFIED_MAX = 10_000;
 
-/** By what was verified before, where all of it is the same; else by the key. Documents are read once, and are not kept here. */
+/** Compares with a row that was verified before, or else verifies the MAC. Documents are read only once and not cached here. */
 function isGenuine({ keys, verified }: RowGuard, row: DecidingRow, mac: Buffer): boolean {
   const { kind, key, serial, values } = row;
   const name = `${kind}/${key.join("/")}`;
@@ -235,7 +235,7 @@ function isGenuine({ keys, verified }: RowGuard, row: DecidingRow, mac: Buffer):
 const FRESH_MS = 1_000;
 const FLOORS_MAX = 10_000;
 
-/** Reads what the audit log says of rows, unless it was read just now: one statement for all of them. */
+/** Reads the audit log's records of rows, unless they were read just now, in one statement for all rows. */
 async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed[]): Promise<void> {
   const nowMs = db.clock.now();
   const asked = new Map<string, number>();
@@ -266,7 +266,7 @@ async function readFloors(guard: RowGuard, db: Database, signed: readonly Signed
   }
 }
 
-/** The newest audited serial of a row; 0: none, so the row is as first signed. */
+/** The newest audited serial of a row; 0: none, so the row must be as first signed. */
 function floorOf(guard: RowGuard, kind: SignedKind, row: SignedRow): number {
   const [own, document] = namesOf(kind, row).map((name) => guard.floors.get(name)?.entries ?? []);
   const version = (row as { readonly version?: number }).version;
@@ -274,7 +274,7 @@ function floorOf(guard: RowGuard, kind: SignedKind, row: SignedRow): number {
   return Math.max(0, ...[...(own ?? []), ...ofVersion].map(({ serial }) => serial));
 }
 
-/** How audit entries name a row. That of a new version names the document, and the version in its detail. */
+/** How audit entries refer to a row. The entry of a new version refers to the document, and has the version in its detail. */
 function namesOf(kind: SignedKind, row: object): readonly string[] {
   const { versionOf, isUnaudited }: SignedTable = SIGNED_TABLES[kind];
   if (isUnaudited) return [];

@@ -1,25 +1,28 @@
 /** A table with signed rows: they decide where secrets go, or who may do what. */
 export interface SignedTable {
   readonly table: string;
-  /** The names under which queries give the columns of the primary key, and the columns. `@` stands for the table. */
+  /** The columns of the primary key, by their aliases in queries. `@` is replaced by the table. */
   readonly key: Readonly<Record<string, string>>;
-  /** The same for what the rows decide. A change of these names or of their order makes every signature wrong. */
+  /** The same for the signed columns. A change of these names or their order would invalidate every signature. */
   readonly decides: Readonly<Record<string, string>>;
-  /** The kind of the documents whose versions these rows are; the version is the last part of the key. */
+  /** The kind of the documents, if these rows are their versions; the version is the last part of the key. */
   readonly versionOf?: string;
   /** No audit entry names serials of these rows: an old row is useless on its own. */
   readonly isUnaudited?: true;
-  /** The table to whose ids the key refers, where nothing of the service deletes these rows: one on record that is not there is refused. */
+  /**
+   * The table to whose ids the key refers, if the service never deletes these rows: a row that is in the audit log but missing is
+   * then refused.
+   */
   readonly keptFor?: string;
 }
 
-/** A time to its last digit, as a text. */
+/** A time in full precision, as text. */
 const micros = (column: string): string => `(extract(epoch from ${column}) * 1000000)::bigint::text`;
 
 /**
- * Every table with such rows: columns `row_serial` and `row_mac`, a line here, and `signRow` with each change. The first start of a
- * program that knows a new one signs what is in it. Only `signed-rows.ts` verifies, and what reads these columns must read by it
- * (`test/db/signed-rows-fence.test.ts`).
+ * All tables with signed rows. Each has the columns `row_serial` and `row_mac`, an entry here, and a call of `signRow` for each
+ * change. The first start of a program with a new entry signs the existing rows. Only `signed-rows.ts` verifies, and all reads of
+ * these columns must use it (`test/db/signed-rows-fence.test.ts`).
  */
 export const SIGNED_TABLES = {
   vault_key: {
@@ -50,13 +53,13 @@ export const SIGNED_TABLES = {
     decides: { accountId: "@.account_id", document: "@.document" },
     versionOf: "blueprint",
   },
-  // Where a client's secret may go, and which of its values it is. The value itself is sealed with the same origins.
+  // The origins to which a client's secret may be sent, and the id of its value. The value itself is sealed with the same origins.
   account_secret: {
     table: "account_secret",
     key: { accountId: "@.account_id", name: "@.name" },
     decides: { valueId: "@.value_id", origins: "@.origins" },
   },
-  // Who signs in by what, and as what.
+  // Operators, with what they sign in and in which role.
   operator: {
     table: "operator",
     key: { id: "@.id" },
@@ -72,7 +75,7 @@ export const SIGNED_TABLES = {
       firstPasswordUntil: micros("@.first_password_until"),
     },
   },
-  // Whether an account's changes need two admins, and who has agreed to which.
+  // Whether an account's changes need two admins, and which admins have agreed to them.
   two_person_rule: {
     table: "two_person_rule",
     key: { accountId: "@.account_id" },
@@ -92,7 +95,7 @@ export const SIGNED_TABLES = {
       expiresMicros: micros("@.expires_at"),
     },
   },
-  // The session's owner, expiry and proofs. A token grants only what its row says.
+  // The session's owner, expiry and factors. A token grants only what its row contains.
   operator_session: {
     table: "operator_session",
     key: { sessionId: "@.id" },
@@ -112,10 +115,10 @@ export type SignedKind = keyof typeof SIGNED_TABLES;
 
 export const SIGNED_KINDS = Object.keys(SIGNED_TABLES) as readonly SignedKind[];
 
-/** As the data of a row, under the names of its kind's `key` and `decides`. */
+/** The data of a row, under the names in its kind's `key` and `decides`. */
 export type SignedRow = object & { readonly rowSerial: number | null; readonly rowMac: Buffer | null };
 
-/** The columns of a kind's key, of what it decides and of its signature: what `readGenuine` wants of a query. */
+/** The columns that `readGenuine` needs in a query: those of a kind's key, of its signed values and of its signature. */
 export function signedColumns(kind: SignedKind, alias: string = kind): string {
   return `${decidingColumns(kind, alias)}, ${alias}.row_serial as "rowSerial", ${alias}.row_mac as "rowMac"`;
 }
