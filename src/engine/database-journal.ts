@@ -20,7 +20,7 @@ import type { RunJournal } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
 import { slotTaker } from "./waiting/take-slot.ts";
 
-/** The journal of a run of the service: every write carries its lease. */
+/** The journal of a run in the service: every write checks the run's lease. */
 export function databaseJournal(
   { db, news, fence, paces, clock }: Pick<EngineServices, "db" | "news" | "fence" | "paces" | "clock">,
   run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases" | "epoch">,

@@ -1,7 +1,7 @@
 import type { Blueprint } from "#domain/blueprint.ts";
 
 /**
- * Every word of a Blueprint's document, and every text as a whole. They include the keys that its expressions and settings name.
+ * Every word of a Blueprint's document, and every complete string. They include the keys that its expressions and settings name.
  * Leaving such a key in a target's answer reveals nothing that the document's author did not know.
  */
 export function namesOf(blueprint: Blueprint): ReadonlySet<string> {

@@ -5,17 +5,17 @@ import { failRun, findRun, parkRun, releaseRun, type ClaimedRun } from "#db/runs
 import { RowRefused } from "#domain/refused-row.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
-import { RunAsksLater, RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
+import { RunPollsLater, RunFailure, RunQueued, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { waitOutside } from "./waiting/ask-again.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
-import { stand } from "./waiting/join-queue.ts";
+import { queueRun } from "./waiting/join-queue.ts";
 
 /** How the execution of a run ended, for the worker. */
 export type RunOutcome =
   /** Terminal: the account may admit its next run. */
   | { readonly kind: "ended"; readonly accountId: string }
-  /** It waits for a person, for its turn or for its next poll, and holds nothing: the account may admit its next run. */
+  /** The run waits for a person, for its turn or for its next poll, and holds nothing: the account may admit its next run. */
   | { readonly kind: "parked"; readonly accountId: string }
   /** Handed back at a drain: another worker may take it. */
   | { readonly kind: "released"; readonly accountId: string }
@@ -40,7 +40,7 @@ export async function endRun(
   if (isOfStore && !signal.aborted) {
     services.log.error(
       { runId: run.id, reason: thrown.message },
-      "the object store failed; the run waits and goes on from its journal",
+      "the object store failed; the run waits and will continue from its journal",
     );
     return await delayRun(services, run, lease);
   }
@@ -91,10 +91,10 @@ async function park(
   lease: Lease,
   parked: RunParked,
 ): Promise<boolean> {
-  if (parked instanceof RunInLine) return await stand(services, run, lease, parked);
+  if (parked instanceof RunQueued) return await queueRun(services, run, lease, parked);
   await failpoint("run.before_park");
   const isParked =
-    parked instanceof RunAsksLater
+    parked instanceof RunPollsLater
       ? await waitOutside(services, lease, parked)
       : await parkForReview(services, lease, parked);
   await failpoint("run.after_park");
@@ -118,7 +118,7 @@ async function parkForReview(
   return isParked;
 }
 
-/** Removes objects that were still being written when the run was cancelled: they are in the store by now. */
+/** Removes objects that were still being written when the run was cancelled and have reached the store by now. */
 async function removeResultsOfCancelled(services: EngineServices, run: ClaimedRun): Promise<void> {
   const now = await findRun(services.db, run.accountId, { id: run.id });
   if (now?.status !== "cancelled") return;

@@ -13,7 +13,7 @@ import { fixSource, noteTotal } from "./fix-source.ts";
 import { checkpoint, noteFailure, noteWaiting } from "./journal.ts";
 import { nodeContext } from "./node-context.ts";
 import { expressionsOf } from "./node-expressions.ts";
-import { RunFailure, RunInLine, RunParked, RunStopped } from "./run-ended.ts";
+import { RunFailure, RunQueued, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { showAnswer } from "./redaction/show-answer.ts";
 import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
@@ -51,8 +51,8 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
   } catch (error) {
     // The reason why the run stops takes precedence: an error that a node throws while being stopped is only a consequence.
     if (run.signal.aborted) throw run.signal.reason;
-    if (error instanceof RunParked && !(error instanceof RunInLine)) await noteWaiting(run, planned, notes);
-    if (error instanceof RunParked || isOfTheService(error)) throw error;
+    if (error instanceof RunParked && !(error instanceof RunQueued)) await noteWaiting(run, planned, notes);
+    if (error instanceof RunParked || isServiceFailure(error)) throw error;
     const failure = limit?.aborted ? overTime(node.id) : await failureWith(run, planned, error, notes);
     await noteFailure(run, planned, failure, notes.log, run.services.clock.now() - beganMs);
     throw failure;
@@ -90,11 +90,11 @@ async function executePureNode(
       if (flow.kind === "records") yield* flow.batches;
     } catch (error) {
       // A later node reads the stream, but the failure belongs to this node.
-      throw isOfTheService(error) ? error : failureOf(run, planned, error);
+      throw isServiceFailure(error) ? error : failureOf(run, planned, error);
     }
   };
   const { milestone, timeoutMs } = planned.node;
-  // Milestones and timeouts only make sense for a node that runs at a time of its own.
+  // Milestones and timeouts only make sense for a node that is executed separately.
   if (!planned.kept && milestone === null && timeoutMs === null)
     return { kind: "records", open: stream, counts: null };
   return await keep(run, stream());
@@ -149,7 +149,7 @@ async function isWanted(run: RunContext, planned: PlannedNode): Promise<boolean>
   if (planned.asksCounts) variables["counts"] = countsOf(run, planned);
   const wanted = await expressions.evaluate(when, { variables });
   if (wanted === undefined || typeof wanted === "boolean") return wanted === true;
-  throw new NodeFailure("`when` must give true or false.");
+  throw new NodeFailure("`when` must evaluate to true or false.");
 }
 
 function countsOf(run: RunContext, planned: PlannedNode): Json {
@@ -169,7 +169,7 @@ const overTime = (nodeId: string): RunFailure =>
   new RunFailure("timeout", `Node ${nodeId} took longer than its timeout.`);
 
 /** Not a failure of the run: it is stopped, or continues when the database or the object store is back. */
-const isOfTheService = (error: unknown): boolean =>
+const isServiceFailure = (error: unknown): boolean =>
   error instanceof RunStopped ||
   error instanceof StoreFailed ||
   isConnectionLost(error) ||

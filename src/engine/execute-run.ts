@@ -40,7 +40,7 @@ export async function executeRun(
         `The run lost its worker ${run.lostLeases} times without getting further.`,
       );
     }
-    // A run whose time is over ends before anything of it is begun.
+    // A run that has timed out ends before any part of it is started.
     if (run.remainingMs <= 0) stop.abort(new RunStopped("timeout"));
     signal.throwIfAborted();
     services.news.announce([run.id]);
@@ -70,7 +70,7 @@ async function execute(begun: RunLogin): Promise<void> {
   await failpoint("run.before_login");
   const loggedIn = await logIn(begun);
   await failpoint("run.after_login");
-  // A run without logins was `running` from its claim on.
+  // A run without logins has been `running` since it was claimed.
   if (run.status === "queued") {
     if (!(await retryWhileLocked(async () => await startRun(services.db, { lease }))))
       throw new RunStopped("lease_lost");
@@ -103,7 +103,7 @@ async function execute(begun: RunLogin): Promise<void> {
   }
 }
 
-/** What the nodes work with, and what the journal has of them. */
+/** The context of the nodes, and their entries in the journal. */
 async function contextOf(
   { services, run, lease, plan, clock, signal }: RunLogin,
   { targets, secrets }: Awaited<ReturnType<typeof logIn>>,

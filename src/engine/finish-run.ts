@@ -15,7 +15,7 @@ export async function finishRun(
   const keys = plan.blueprint.nodes
     .filter((node) => node.type === "output")
     .flatMap((node) => resultKeysOf(node));
-  // A skipped output has no records of its own under a result key.
+  // A skipped output has no records under its result keys.
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
   await failpoint("run.before_complete");

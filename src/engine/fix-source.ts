@@ -8,8 +8,8 @@ import type { PlannedNode, RunContext } from "./run-context.ts";
 import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
 
 /**
- * Stores the records that a node processes one by one before the first write: after a crash each must keep its ordinal, even when
- * recomputing them gives something else (`$now()`). Records that come from the journal are already fixed.
+ * Stores the records that a node processes one by one before the first write: after a crash each must keep its ordinal, even if
+ * recomputing them has another result (`$now()`). Records that come from the journal are already fixed.
  */
 export async function fixSource(run: RunContext, planned: PlannedNode): Promise<void> {
   const source = planned.node.config["for_each"];

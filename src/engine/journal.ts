@@ -24,7 +24,7 @@ export async function readJournal(
 }
 
 /** Whether the journal records the node's start as well: nodes that write, loops, and reviews. */
-function isBegun({ type, config }: PlannedNode): boolean {
+function recordsStart({ type, config }: PlannedNode): boolean {
   return type.isGate === true || type.hasTurns === true || type.effect(config) === "write";
 }
 
@@ -36,18 +36,18 @@ export async function checkpoint(
   run: RunContext,
   planned: PlannedNode,
   log: string[],
-  carry: () => Promise<Flow | null>,
+  execute: () => Promise<Flow | null>,
 ): Promise<NodeOutput> {
   const { blobs } = run.services;
   const nodeId = planned.node.id;
   const beganMs = run.services.clock.now();
   await failpoint("step.before_start");
-  if (isBegun(planned) && !(await run.journal.startStep(nodeId))) throw new RunStopped("lease_lost");
+  if (recordsStart(planned) && !(await run.journal.startStep(nodeId))) throw new RunStopped("lease_lost");
   let stored: string | null = null;
   const changesBefore = run.redact.changes;
   try {
     await failpoint("step.after_start");
-    const kept = await storeOutput(run, await carry());
+    const kept = await storeOutput(run, await execute());
     stored = kept.blob?.key ?? null;
     const redacted = run.redact.changes - changesBefore;
     // docs/decisions/0014: tells the operator that the target echoes secrets.

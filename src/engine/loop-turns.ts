@@ -38,7 +38,7 @@ export function loopTurns(run: RunContext, planned: PlannedNode, open: OpenConte
       }
       return turns;
     },
-    carry: async (step, { ordinal, scope, given }) => {
+    execute: async (step, { ordinal, scope, given }) => {
       const asNode = planStep(loop, step);
       const outputs = new Map(
         asNode.edges.map(

@@ -32,7 +32,7 @@ export async function reviewRecords(
   if (!found) throw await parkWith(run, planned, records, await ask());
   if (found.status === "open") throw new RunParked();
   // A rejection or a failing timeout ends the run in the same transaction.
-  assert(found.status === "approved" || found.status === "timed_out", "a run goes on only when approved");
+  assert(found.status === "approved" || found.status === "timed_out", "a run only continues when approved");
   const key = must(await run.journal.findSource(planned.node.id), "the records of the review");
   return withChanges(db, decodeRecords(blobs.open(key)), found.id, await recheckEdited(run, planned));
 }

@@ -92,11 +92,11 @@ export interface RunJournal {
   /** The intent, before the request is sent. */
   beginWrite(nodeId: string, ordinal: number): Promise<boolean>;
   endWrite(write: EndedWrite): Promise<boolean>;
-  /** Waits for the node's next throttle slot, one every `spacingMs`. Throws RunInLine, or the signal's reason. */
+  /** Waits for the node's next throttle slot, one every `spacingMs`. Throws RunQueued, or the signal's reason. */
   takeSlot(nodeId: string, spacingMs: number, signal: AbortSignal): Promise<void>;
-  /** Waits for the next poll. False: the poll's time is over. Throws RunAsksLater, or the signal's reason. */
+  /** Waits for the next poll. False: the poll's time limit has passed. Throws RunPollsLater, or the signal's reason. */
   askAgain(place: PollPlace, times: PollTimes, signal: AbortSignal): Promise<boolean>;
-  /** Takes one of the run's retries. False: none is left. */
+  /** Takes one of the run's retries. False: none are left. */
   takeRetry(retriesMax: number): Promise<boolean | undefined>;
   /** Whether the review of this node was already requested. */
   isReviewAsked(nodeId: string): Promise<boolean>;

@@ -58,8 +58,8 @@ export class RunParked extends Error {
 }
 
 /** Not an end: the run waits for its next poll and holds nothing in the meantime. */
-export class RunAsksLater extends RunParked {
-  override readonly name = "RunAsksLater";
+export class RunPollsLater extends RunParked {
+  override readonly name = "RunPollsLater";
   readonly place: PollPlace;
   readonly waitMs: number;
 
@@ -71,8 +71,8 @@ export class RunAsksLater extends RunParked {
 }
 
 /** Not an end: the run waits for its turn and holds nothing in the meantime. */
-export class RunInLine extends RunParked {
-  override readonly name = "RunInLine";
+export class RunQueued extends RunParked {
+  override readonly name = "RunQueued";
   /** As in the run's row. */
   readonly line: string;
   /** How long it waited in its slot, which does not count towards its timeout. */

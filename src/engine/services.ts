@@ -1,6 +1,6 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-notifier.ts";
+import type { RunChanges } from "#db/runs/run-notifier.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
@@ -17,7 +17,7 @@ import type { SelfFence } from "./self-fence.ts";
 /** The dependencies of the engine. Created once per worker process, in `service/assemble.ts`. */
 export interface EngineServices {
   readonly db: Database;
-  readonly news: RunNews;
+  readonly news: RunChanges;
   readonly blobs: BlobStore;
   readonly vault: Vault;
   readonly audit: AuditKeys;

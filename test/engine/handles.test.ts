@@ -122,7 +122,10 @@ test("of another run, credential, origin or installation it is nothing", async (
 test("of a session that is no more the request is refused, and nothing of it is sent", async () => {
   const handle = await seen(doorOf(RUN, [PLAIN]), PLAIN);
   const other = doorOf(RUN, ["another-session-0123456789"]);
-  assert.throws(() => header(other, handle), { failure: "refused", message: /session that is no more/ });
+  assert.throws(() => header(other, handle), {
+    failure: "refused",
+    message: /session that no longer exists/,
+  });
   assert.equal(header(other, `x${handle}`), "x[REDACTED]", "not whole");
 });
 

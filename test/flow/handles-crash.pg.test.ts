@@ -95,7 +95,7 @@ test("with another session the run fails before it sends anything, and says why"
   assert.equal(run.status, "failed");
   assert.match(
     detail,
-    /^Node sent: POST .*: the request holds a value of a login session that is no more: .*`cache`/,
+    /^Node sent: POST .*: the request contains a value of a login session that no longer exists: .*`cache`/,
   );
   assert.equal(
     target.all.filter(({ method, path }) => method === "POST" && path !== "/login").length,

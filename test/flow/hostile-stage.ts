@@ -61,16 +61,16 @@ export const BOMBS: readonly Attack[] = [
   },
   { name: "many", nodes: fetched("/many", "parse: { format: json }"), fails: /is not JSON/ },
   { name: "columns", nodes: fetched("/columns", "parse: { format: csv }"), fails: /columns/ },
-  { name: "sheet", nodes: parsed("/sheet", "format: xlsx"), fails: /unpacks to more than 100 MB/ },
+  { name: "sheet", nodes: parsed("/sheet", "format: xlsx"), fails: /decompresses to more than 100 MB/ },
   {
     name: "pdf",
     nodes: parsed("/pdf", "format: pdf"),
-    fails: /the PDF (took (more|longer) than|is not a PDF|gives more|could not)/,
+    fails: /the PDF (took (more|longer) than|is not a PDF|produces more|could not)/,
   },
   {
     name: "markup",
     nodes: parsed("/markup", "format: html, rows: b, columns: { text: b }"),
-    fails: /the HTML (took (more|longer) than|is nested too deeply|gives more|could not)/,
+    fails: /the HTML (took (more|longer) than|is nested too deeply|produces more|could not)/,
   },
   {
     name: "pages",

@@ -196,7 +196,7 @@ test("a step that fails fails the run with its name and its record, and the targ
   );
   assert.match(
     row?.detail ?? "",
-    /^Node each: step confirm, record 1: GET .*\/confirm answered 404; expected is 200 to 299\.$/,
+    /^Node each: step confirm, record 1: GET .*\/confirm returned 404; expected 200 to 299\.$/,
   );
   assert.deepEqual(
     told,

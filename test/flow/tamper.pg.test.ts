@@ -67,7 +67,7 @@ async function assertRefused(): Promise<void> {
     [ended.id],
   );
   assert.equal(row?.kind, "vault");
-  assert.match(must(row, "run").detail, /does not open|does not hold master key/);
+  assert.match(must(row, "run").detail, /can't be opened|does not hold master key/);
 }
 
 test("as it was, it works with the cached login: what follows fails by what was changed", async () => {

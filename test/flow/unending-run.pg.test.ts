@@ -43,7 +43,7 @@ nodes:
     pauses.push(pauseMs);
   }
   assert.ok((pauses[0] ?? 0) <= 2_000 && (pauses[1] ?? 0) > 2_000, pauses.join());
-  assert.match(installation.logs(), /"code":"23514".*a run could not be carried/);
+  assert.match(installation.logs(), /"code":"23514".*a run could not be executed/);
   assert.doesNotMatch(installation.logs(), /canary-4711/);
   const jobs = await db.query(
     "select from graphile_worker.jobs where key is not null and task_identifier = 'execute_run'",

@@ -53,7 +53,7 @@ export function localJournal(rules: LocalRules): RunJournal {
       if (!rules.allowWrites && !rules.isReplayed)
         throw new RunFailure(
           "data",
-          `Node ${nodeId} would write to the target; nothing was sent. Say --allow-writes to let it.`,
+          `Node ${nodeId} would write to the target; nothing was sent. Use --allow-writes to send it.`,
         );
       writes.set(place(nodeId, ordinal), { ordinal, status: "started", epoch: 1, outcome: null });
       return true;

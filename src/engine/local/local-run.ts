@@ -55,7 +55,7 @@ export interface LocalRun {
 }
 
 /** A node that has been executed or has failed. */
-export interface CarriedNode {
+export interface ExecutedNode {
   readonly planned: PlannedNode;
   readonly durationMs: number;
   /** null: it is an output, or it failed. */
@@ -72,13 +72,13 @@ export type LocalOutcome =
 
 /**
  * Executes a Blueprint with the service's engine, but without a service or a database: the journal is in memory, and every node's
- * records are kept so that they can be shown. Nothing of the run outlives the call. `leaves` redacts output that leaves the machine:
- * all values of the credentials, not only the secret ones.
+ * records are kept so that they can be shown. Nothing of the run is kept after the call. `leaves` redacts output that leaves the
+ * machine: all values of the credentials, not only the secret ones.
  */
 export async function runLocally(
   services: LocalServices,
   asked: LocalRun,
-  onNode: (node: CarriedNode) => Promise<void>,
+  onNode: (node: ExecutedNode) => Promise<void>,
 ): Promise<{ readonly outcome: LocalOutcome; readonly leaves: Redactor }> {
   let leaves = makeRedactor([]);
   const stop = new AbortController();

@@ -111,7 +111,7 @@ function notRecorded(asked: RecordedRequest, exchanges: readonly Exchange[]): Ou
   const near = exchanges.some(({ request }) => request.method === asked.method && request.url === asked.url);
   const why =
     same > 0
-      ? `the recording has it ${same === 1 ? "once" : `${same} times`}, and it was sent once more`
+      ? `the recording has it ${same === 1 ? "once" : `${same} times`}, but it was sent again`
       : near
         ? "the recording has it with another body"
         : "it is not in the recording";

@@ -200,7 +200,7 @@ async function bodyLines(
   return await textLines(cleaning, kept.bytes, body.sizeBytes, type);
 }
 
-/** A blank line, the body, and how much of it was cut. */
+/** A blank line, the body, and how much of it was omitted. */
 async function textLines(
   cleaning: Cleaning,
   bytes: Uint8Array,
@@ -209,7 +209,7 @@ async function textLines(
 ): Promise<readonly string[]> {
   if (total === 0) return [];
   const shown = bytes.subarray(0, BODY_BYTES_MAX);
-  if (shown.includes(0)) return ["", `# ${total} bytes that are no text`];
+  if (shown.includes(0)) return ["", `# ${total} bytes that are not text`];
   const { redact, of, short } = cleaning;
   const clean = withoutTokens(withoutShort(await redact.body(decodeText(shown, type)), short), of);
   // A cut could make a secret unrecognisable.
@@ -218,5 +218,5 @@ async function textLines(
   return ["", text, ...note];
 }
 
-/** A body that was cut may end with half of a secret. */
+/** A truncated body may end in the middle of a secret. */
 const CUT_OFF_CHARACTERS = 8_192;

@@ -16,7 +16,7 @@ export interface Destination {
   admit(hop: URL, isFirst: boolean): void;
 }
 
-/** `inForce`: origins that the strategy names both in the run's version and in the current one. */
+/** `inForce`: origins in both the run's version and the current version of the strategy. */
 export function openDestination(credentialId: string, inForce: readonly string[]): Destination {
   let opened: readonly string[] | null = null;
   return {

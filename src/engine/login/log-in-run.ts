@@ -23,7 +23,7 @@ import type { RunClock } from "#engine/waiting/run-clock.ts";
 import { RunFailure } from "#engine/run-ended.ts";
 import { openRunSecrets, type RunSecrets } from "#engine/redaction/run-secrets.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { mayStandInLine } from "#engine/waiting/join-queue.ts";
+import { mayQueue } from "#engine/waiting/join-queue.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
 /** A run whose credentials log in. */
@@ -34,7 +34,7 @@ export interface RunLogin {
   readonly plan: RunPlan;
   readonly clock: RunClock;
   readonly signal: AbortSignal;
-  /** Closes the targets when the run is over. */
+  /** Closes the targets when the run has ended. */
   readonly opened: AsyncDisposableStack;
 }
 
@@ -45,8 +45,9 @@ interface LoggedInRun {
 }
 
 /**
- * All logins come before `running`; after a crash the run shows the step that it had (docs/decisions/0008). The steps of a test login are
- * written down however it ends; of any other, the step that failed and what came instead, for operators. Throws RunFailure, RunInLine.
+ * All logins come before `running`; after a crash the run shows the step that it had (docs/decisions/0008). The steps of a test
+ * login are recorded whatever its outcome; for any other login, the failed step and the answer, for operators. Throws RunFailure,
+ * RunQueued.
  */
 export async function logIn(begun: RunLogin): Promise<LoggedInRun> {
   const { services, run, lease } = begun;
@@ -113,14 +114,14 @@ async function logInToAll(
     const handles = openHandles(services.handleMac, used);
     const door = openDoor(secrets, handles);
     const logInKnown = async (at: AbortSignal, refused?: Secret<LoginSession>) => {
-      // In the middle of a node, waiting in line would lose the data read so far.
-      const mayStand = refused === undefined && mayStandInLine(run);
+      // In the middle of a node, queueing would lose the data read so far.
+      const mayStand = refused === undefined && mayQueue(run);
       const {
         session,
         secrets: known,
         fromTarget,
         fromEndUser,
-      } = await logInWith({ ...request, refused, mayStandInLine: mayStand, signal: at });
+      } = await logInWith({ ...request, refused, mayQueue: mayStand, signal: at });
       secrets.add(known);
       handles.add(fromTarget, fromEndUser);
       return session;

@@ -113,7 +113,7 @@ export function loginContext(
   return { ...context, codes, course: () => courseOf(watched, jar, codes) };
 }
 
-/** The course while it is changing. */
+/** The mutable form of LoginCourse, while the login runs. */
 interface WatchedCourse {
   step: string | null;
   answer: OutboundResponse | null;

@@ -9,9 +9,9 @@ import { cookieSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts"
 
 export interface LoggedIn {
   readonly session: Secret<LoginSession>;
-  /** What is looked for in whatever targets give and the run stores. */
+  /** Values that are searched for in all answers of targets and in everything that the run stores. */
   readonly secrets: readonly RunSecret[];
-  /** Those of them that the target gave, and may get back by a handle; and those that the end user gave. */
+  /** The values that the target gave and may get back through a handle, and the values that the end user gave. */
   readonly fromTarget: readonly string[];
   readonly fromEndUser: readonly string[];
 }
@@ -40,7 +40,7 @@ export function secretValues(
   if (given.length > limits.sessionSecretsMax)
     throw new LoginFailure(
       `login: the target gave ${given.length} values that are kept secret (cookies, headers, what is extracted); ${limits.sessionSecretsMax} are possible. ` +
-        "`secret: false` at an `extract` leaves out what is none",
+        "set `secret: false` for extracted values that are not secret",
     );
   return [...givenSecrets(strategy, fields), ...given];
 }
@@ -57,9 +57,9 @@ export function sessionSecrets(
 ): readonly RunSecret[] {
   const { headers, query = [], codes = [] } = session.reveal();
   const isSecret = secrecyOf(strategy, fields, session);
-  const carried = [...Object.values(headers), ...query.map(([, value]) => value)];
+  const added = [...Object.values(headers), ...query.map(([, value]) => value)];
   const values = new Set([
-    ...carried.flatMap(partsOf).filter(isSecret),
+    ...added.flatMap(partsOf).filter(isSecret),
     ...targetValues(strategy, fields, session),
   ]);
   return [

@@ -70,7 +70,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     if (!this.#isAsking && failure === null && !this.#isHidden)
       last.lines.push({
         message:
-          "Nothing was sent, so nothing is known of the credential: the login has no `check`. Add one, or see what the first request of a run says.",
+          "Nothing was sent, so nothing is known about the credential: the login has no `check`. Add one, or see what the first request of a run says.",
       });
     this.#save(last, failure);
     await this.#saved;
@@ -106,7 +106,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     ]
       .map((line) => `${line}\n`)
       .join("");
-    // The duration would give away what was done.
+    // The duration would reveal what was done.
     const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
     const step = { ...place, nodeId, tookMs, log };
     this.#saved = this.#saved.then(

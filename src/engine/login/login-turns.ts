@@ -41,7 +41,7 @@ export class LoginTurns {
         if (waiter.hasTurn) return end;
         const leftMs = turns.movedAtMs + patienceMs - performance.now();
         if (leftMs <= 0) return undefined;
-        await wokenWithin(woken, Math.min(leftMs, limits.timerMsMax), signal);
+        await waitUntilWoken(woken, Math.min(leftMs, limits.timerMsMax), signal);
       }
     } catch (error) {
       if (waiter.hasTurn) end(false);
@@ -67,7 +67,7 @@ export class LoginTurns {
 }
 
 /** Leaves no timer behind, which could otherwise run for weeks. */
-async function wokenWithin(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+async function waitUntilWoken(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const timer = sleep(ms, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
   try {

@@ -43,7 +43,7 @@ export interface LoginRequest extends CredentialReference, LoginTurnRequest {
 
 /**
  * Logs in with a credential, or reuses its cached login. Across all processes, only one login per credential runs at a time. Throws
- * RunFailure, or RunInLine when the logins before it take long.
+ * RunFailure, or RunQueued when the logins before it take long.
  */
 export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
   const { services, signal } = request;
@@ -89,7 +89,7 @@ function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
   return (message) => redact.message(door.message(message));
 }
 
-/** The kept session of an earlier login while it is good, or that of a new one. */
+/** The cached session of an earlier login while it is valid, or a new login's session. */
 async function openSession(
   request: LoginRequest,
   fields: Secret<CredentialFields>,
@@ -99,7 +99,7 @@ async function openSession(
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
   if (strategy.cacheMs > 0 && !request.trace) {
     const cached = await openCachedLogin(services, request, version);
-    if (cached && (await stillGood(request, type, fields, cached))) return cached;
+    if (cached && (await isStillValid(request, type, fields, cached))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);
   }
   const { type: _type, ...config } = strategy.login;
@@ -116,7 +116,7 @@ async function openSession(
 }
 
 /** docs/strategies.md#http: `check` also tests a cached login. Without a `check`, a cached login is used until it expires. */
-async function stillGood(
+async function isStillValid(
   request: LoginRequest,
   type: LoginType,
   fields: Secret<CredentialFields>,

@@ -32,7 +32,7 @@ export async function openSealed<T>(
     throw new RunFailure(
       "vault",
       services.vault.holds(stored.kid)
-        ? `The ${what} of ${boundTo.rowId} does not open: its row was damaged or changed. \`latchkey doctor\` lists such rows.`
+        ? `The ${what} of ${boundTo.rowId} can't be opened: its row was damaged or changed. \`latchkey doctor\` lists such rows.`
         : `This worker does not hold master key ${stored.kid}, with which the ${what} of ${boundTo.rowId} is sealed. ` +
             "Give it the keyset that holds it and start it again.",
     );
@@ -49,7 +49,7 @@ export function mustBeBound(
   throw new RunFailure(
     "vault",
     `The ${what} of ${credentialId} does not say where it may be sent: it was sealed before the credentials of this installation ` +
-      "were bound to their origins and put back since, or by an older process. The end user connects again, or " +
+      "were bound to their origins and restored since then, or by an older process. The end user connects again, or " +
       `\`latchkey credentials rebind ${credentialId}\` binds it to what its strategy names.`,
   );
 }

@@ -25,8 +25,8 @@ interface TokenReference {
 }
 
 /**
- * A credential's tokens, for its login only: as with `open-credential.ts`, only `engine/login/login.ts` may import this module. The
- * caller holds the login lock of the credential (`takeLogin`).
+ * A credential's tokens, for its login only: as for `open-credential.ts`, only `engine/login/login.ts` may import this module.
+ * The caller holds the login lock of the credential (`takeLogin`).
  */
 export function openOAuthLogin(services: EngineServices, reference: TokenReference): OAuthLogin {
   let version = 0;
@@ -34,8 +34,8 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
     clientSecret: async (asked) => await services.clientSecret(reference.accountId, asked),
     nowMs: async () => await readClock(services.db),
     /**
-     * Bound to its own time and not to the run's: a run that is stopped between an exchange and `keep` would lose the only
-     * refresh token that the target still takes.
+     * Has its own time limit and ignores the run's: a run that is stopped between an exchange and `keep` would lose the only
+     * refresh token that the target still accepts.
      */
     send: async (request, origins) => {
       const target = openTarget(services.gate, origins, null, openJar(), reference.beforeHop);
@@ -54,7 +54,7 @@ export function openOAuthLogin(services: EngineServices, reference: TokenReferen
         binding(reference, version),
         readWithOrigins<TokenSet>,
       );
-      // Not only the credential's: an attacker who seals another credential into its row has not sealed these.
+      // Not only the credential's own origins: an attacker could seal another credential into its row, but has not sealed these tokens.
       reference.destination.narrow(mustBeBound("tokens", reference.credentialId, origins));
       return value;
     },

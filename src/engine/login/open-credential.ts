@@ -66,7 +66,7 @@ export async function openCachedLogin(
     { ...binding("login_session", reference), version },
     readWithOrigins<LoginSession>,
   );
-  // It must belong to this credential and its origins; otherwise, or if an older process made it, there is a new login.
+  // It must belong to this credential and its origins; otherwise, or if an older process stored it, there is a new login.
   return origins !== null && reference.destination.isSame(origins) ? new Secret(value) : undefined;
 }
 

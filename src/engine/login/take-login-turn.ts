@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { releaseLogin, takeLogin } from "#db/credentials/credentials.ts";
 import { limits } from "#domain/limits.ts";
 import type { RunClock } from "#engine/waiting/run-clock.ts";
-import { RunInLine, RunStopped } from "#engine/run-ended.ts";
+import { RunQueued, RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 
 export interface LoginTurnRequest {
@@ -12,7 +12,7 @@ export interface LoginTurnRequest {
   readonly epoch: number;
   readonly clock: RunClock;
   /** False: the run keeps its slot while it waits, however long that takes. */
-  readonly mayStandInLine: boolean;
+  readonly mayQueue: boolean;
 }
 
 /** A login takes from a few milliseconds (a header) to many seconds (a page), so polling starts fast and slows down. */
@@ -20,7 +20,7 @@ const POLL_MS = { first: 20, longest: 250 };
 
 /**
  * Takes the login lock of a credential, which one run holds at a time across all processes; returns its release function. Waiting does
- * not count towards the run's timeout. Throws RunInLine when the logins before it take long: then the run queues without holding
+ * not count towards the run's timeout. Throws RunQueued when the logins before it take long: then the run queues without holding
  * anything.
  */
 export async function takeLoginTurn(
@@ -28,12 +28,12 @@ export async function takeLoginTurn(
   request: LoginTurnRequest,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const { credentialId, mayStandInLine, clock } = request;
+  const { credentialId, mayQueue, clock } = request;
   const beganMs = performance.now();
   const stand = (): never => {
-    throw new RunInLine(credentialId, performance.now() - beganMs);
+    throw new RunQueued(credentialId, performance.now() - beganMs);
   };
-  const patienceMs = mayStandInLine ? limits.loginPatienceMs : Infinity;
+  const patienceMs = mayQueue ? limits.loginPatienceMs : Infinity;
   return await clock.standStill(async () => {
     // A run that has queued may already hold the lock: it does not wait for runs that came later.
     const mayHaveIt = request.epoch > 1;
@@ -69,7 +69,7 @@ async function takeSoon(
     const taken = await takeLogin(db, request.credentialId, request, takenMs);
     if (taken === "taken") return true;
     if (taken === "lost") throw new RunStopped("lease_lost");
-    if (request.mayStandInLine && (taken === "line" || performance.now() >= untilMs)) return false;
+    if (request.mayQueue && (taken === "line" || performance.now() >= untilMs)) return false;
     await sleep(pollMs, undefined, { signal });
   }
 }

@@ -143,7 +143,7 @@ const withoutQuery = (response: OutboundResponse, query: SessionQuery): Outbound
 
 interface Keeping {
   readonly keep: KeepBody;
-  /** Of what was kept. */
+  /** The size of what was kept. */
   readonly sizeBytes: number;
   /** The last hop is where the body comes from. */
   comesFrom(hop: URL): void;

@@ -35,6 +35,6 @@ export async function nextTotpCode(
     await sleep(validForMs + 50, undefined, { signal });
   }
   throw new LoginFailure(
-    `no unused one-time code of "${fieldKey}" came free: too many runs log in with it at once`,
+    `no unused one-time code of "${fieldKey}" became available: too many runs log in with it at once`,
   );
 }

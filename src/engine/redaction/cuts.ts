@@ -1,4 +1,4 @@
-/** A part of a text from `start` to before `end`, in bytes. */
+/** A part of text from `start` to before `end`, in bytes. */
 export interface Cut {
   readonly start: number;
   readonly end: number;

@@ -1,4 +1,4 @@
-/** A text with its escapes decoded. */
+/** Text with its escapes decoded. */
 export interface Decoded {
   readonly bytes: Uint8Array;
   /** The position in the source where the character at an index began; for the length: the source's length. */
@@ -22,9 +22,9 @@ const AMPERSAND = 0x26;
 const SEMICOLON = 0x3b;
 
 /**
- * Decodes the escapes of JSON, JavaScript (`\x`, `\u`, octal), URLs and HTML repeatedly until there are none. Text that was escaped
- * twice gives the same result, and so does text that only looks escaped, if it is decoded as well. Bytes are UTF-8. null: there are no
- * escapes.
+ * Decodes the escapes of JSON, JavaScript (`\x`, `\u`, octal), URLs and HTML repeatedly until there are none. Text that was
+ * escaped twice has the same result, and so does text that only looks escaped, if it is decoded as well. Bytes are UTF-8. null:
+ * there are no escapes.
  */
 export function decodeEscapes(bytes: Uint8Array): Decoded | null {
   let decoded: Decoded | null = null;

@@ -66,9 +66,9 @@ export function openDoor(secrets: RunSecrets, handles: Handles | null): Door {
 }
 
 const REPLACED =
-  "the request holds a value of a login session that is no more: since a node read it (a cookie, or what the login extracts), " +
+  "the request contains a value of a login session that no longer exists: since a node read it (a cookie, or what the login extracts), " +
   "the run has logged in again, or the target has set many other cookies. Trigger the run again; with a `cache` in the strategy " +
-  "a run that changes its worker goes on with its session";
+  "a run that changes its worker keeps its session";
 
 function placeOf(handles: Handles, origin: string): Place {
   return (found, isNumber) => {

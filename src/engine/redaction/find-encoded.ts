@@ -96,7 +96,10 @@ export function decodeAround(
   return lookedTo;
 }
 
-/** Where the next characters stand that are enough for the shortest thing; looked for from their end, so that words are passed over. */
+/**
+ * The position of the next run of characters that is long enough for the shortest match. Searches from its end, so that short
+ * words are skipped quickly.
+ */
 function nextRun(text: Uint8Array, first: number, { values, bits }: Encoding): number {
   const least = (8 * SHORTEST) / bits;
   for (let start = first; start + least <= text.length;) {

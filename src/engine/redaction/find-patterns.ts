@@ -129,7 +129,7 @@ function walk(
   let matchEnd = -1;
   let branch: Branch | undefined = root;
   while (branch !== undefined) {
-    if (branch.end === "yes" || (branch.end === "alone" && standsAlone(text, start, at))) matchEnd = at;
+    if (branch.end === "yes" || (branch.end === "alone" && isWholeWord(text, start, at))) matchEnd = at;
     const next: Branch | undefined = at < text.length ? branch.next.get(fold[text[at] ?? 0] ?? 0) : undefined;
     branch = undefined;
     if (next !== undefined) {
@@ -143,7 +143,7 @@ function walk(
   return matchEnd < 0 ? { end: at, isMatch: false } : { end: matchEnd, isMatch: true };
 }
 
-const standsAlone = (text: Uint8Array, start: number, end: number): boolean =>
+const isWholeWord = (text: Uint8Array, start: number, end: number): boolean =>
   !isLetterOrDigit(text[start - 1]) && !isLetterOrDigit(text[end]);
 
 const isLetterOrDigit = (byte: number | undefined): boolean =>

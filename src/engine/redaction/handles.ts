@@ -15,7 +15,7 @@ export interface HandleOwner {
   readonly credentialId: string;
 }
 
-/** The value of a handle; a JSON number is put back as one. */
+/** The value of a handle; a JSON number is restored as a number. */
 export interface HandleValue {
   readonly text: string;
   readonly isNumber: boolean;
@@ -143,7 +143,7 @@ function spellingsOf(value: string): readonly string[] {
   ];
 }
 
-/** Possible meanings of a text: unchanged, in JSON or a script, in HTML, and with other percent-encodings. */
+/** Possible meanings of a string: unchanged, in JSON or a script, in HTML, and with other percent-encodings. */
 function readingsOf(found: string): readonly string[] {
   const unescaped = unescapeJson(found);
   const readings = [found, unescaped, unescapeHtml(found), unescapeHtml(unescaped)];

@@ -52,7 +52,7 @@ function headerText(name: string, value: string, text: (value: string) => string
   if (sent === value || HEADER_VALUE.test(sent)) return sent;
   throw new OutboundError(
     "refused",
-    `the header ${withoutHandles(name)} would hold a value with a character that no header may have`,
+    `the header ${withoutHandles(name)} would have a value with a character that headers can't contain`,
   );
 }
 

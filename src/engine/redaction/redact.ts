@@ -41,7 +41,7 @@ export interface Redactor {
   addPassing(values: readonly string[]): void;
   /** Whether there are no secrets. */
   readonly isIdle: boolean;
-  /** Number of texts changed so far, here and at the door. */
+  /** Number of strings changed so far, here and at the door. */
   readonly changes: number;
 }
 

@@ -15,13 +15,14 @@ export interface RunSecrets {
   addPassing(values: readonly string[]): void;
   /** Whether a JSON key stays unchanged. */
   isKept(key: string): boolean;
-  /** Number of texts changed so far. */
+  /** Number of strings changed so far. */
   readonly changes: number;
   countChange(): void;
 }
 
 /**
- * `names`: words of the Blueprint's document. JSON keys among them tell nothing that the author did not know, and stay.
+ * `names`: words of the Blueprint's document. JSON keys among them reveal nothing that the author did not know, so they are not
+ * redacted.
  */
 export function openRunSecrets(
   secrets: readonly RunSecret[],
@@ -60,7 +61,7 @@ export function openRunSecrets(
         for (const search of [inTexts, inMessages]) look(added, search);
         return;
       }
-      // Forgetting means rebuilding.
+      // To forget values, the search is rebuilt without them.
       inMessages = null;
       look([...lasting, ...passing.values], (inTexts = makeSecretSearch()));
     },

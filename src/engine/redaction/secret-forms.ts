@@ -24,7 +24,7 @@ export function formsWithin(secret: string): SecretForms {
   const head = Array.from(secret.slice(0, 2 * HEAD_CHARACTERS))
     .slice(0, HEAD_CHARACTERS)
     .join("");
-  // A secret that is all escapes decodes to too little: it is found unchanged, and as common encoders escape it.
+  // A secret that consists only of escapes decodes to too few bytes. It is found unchanged, and as common encoders escape it.
   const isLost = decoded.some((bytes) => bytes.length < PATTERN_BYTES_MIN);
   return {
     // A piece of base64 without beginning or end can't be decoded to the whole secret.
@@ -68,7 +68,7 @@ const plainPart = (secret: string): readonly Buffer[] => {
   return plain === undefined ? [] : [Buffer.from(plain.slice(0, 5), "latin1")];
 };
 
-/** As common encoders escape it, and with each character escaped. */
+/** The secret as escaped by common encoders, and with each character escaped. */
 function escapedForms(secret: string): readonly Buffer[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const url = encodeURIComponent(secret.toWellFormed());

@@ -20,7 +20,7 @@ export interface SecretSearch {
   add(secret: string, alone?: boolean): void;
   /** Number of secrets. */
   readonly size: number;
-  /** The maximum length of a match in a text, in any encoding, in bytes. */
+  /** The maximum length of a match in any encoding, in bytes. */
   readonly reach: number;
   /** The matches in a UTF-8 text or any bytes, in order and without overlap. */
   find(bytes: Uint8Array): readonly Cut[];

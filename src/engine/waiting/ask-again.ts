@@ -1,13 +1,13 @@
-import { notePoll, waitToAsk, type PollPlace } from "#db/runs/polls.ts";
+import { notePoll, waitForPoll, type PollPlace } from "#db/runs/polls.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
 import { retryWhileLocked } from "./retry-while-locked.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { PollTimes } from "#engine/run-context.ts";
-import { RunAsksLater, RunStopped } from "#engine/run-ended.ts";
+import { RunPollsLater, RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { mayStandInLine } from "./join-queue.ts";
+import { mayQueue } from "./join-queue.ts";
 
 type AskAgain = (place: PollPlace, times: PollTimes, signal: AbortSignal) => Promise<boolean>;
 
@@ -31,8 +31,8 @@ export function askAgainOf(
     const wait = async (): Promise<void> => await clock.sleep(waitMs, signal);
     if (poll.lastedMs + waitMs <= limits.pollInPlaceMs) await wait();
     // A quarantined run must not come back beside others; its timeout is paused here as it would be there.
-    else if (!mayStandInLine(run)) await runClock.standStill(wait);
-    else throw new RunAsksLater(place, Math.min(Math.max(waitMs, limits.pollApartMs), leftMs));
+    else if (!mayQueue(run)) await runClock.standStill(wait);
+    else throw new RunPollsLater(place, Math.min(Math.max(waitMs, limits.pollApartMs), leftMs));
     return true;
   };
 }
@@ -41,7 +41,7 @@ export function askAgainOf(
 export async function waitOutside(
   { db }: Pick<EngineServices, "db">,
   lease: Lease,
-  { place, waitMs }: RunAsksLater,
+  { place, waitMs }: RunPollsLater,
 ): Promise<boolean> {
-  return await retryWhileLocked(async () => await waitToAsk(db, lease, { ...place, waitMs }));
+  return await retryWhileLocked(async () => await waitForPoll(db, lease, { ...place, waitMs }));
 }

@@ -14,7 +14,7 @@ export class RunClock {
     this.#clock = clock;
     this.#leftMs = Math.max(remainingMs, 0);
     this.#onOver = onOver;
-    this.#goOn();
+    this.#continueSession();
   }
 
   /** The remaining timeout, in milliseconds. */
@@ -30,7 +30,7 @@ export class RunClock {
     try {
       return await wait();
     } finally {
-      if (--this.#waits === 0) this.#goOn();
+      if (--this.#waits === 0) this.#continueSession();
     }
   }
 
@@ -39,7 +39,7 @@ export class RunClock {
     this.#waits = Number.POSITIVE_INFINITY;
   }
 
-  #goOn(): void {
+  #continueSession(): void {
     this.#runningSinceMs = this.#clock.now();
     this.#callOff = this.#clock.after(Math.min(Math.max(this.#leftMs, 0), limits.timerMsMax), this.#onOver);
   }

@@ -1,4 +1,4 @@
-import { callNextQueued, leaveLine } from "#db/runs/lines.ts";
+import { callNextQueued, leaveQueue } from "#db/runs/lines.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { limits } from "#domain/limits.ts";
@@ -6,9 +6,9 @@ import { must } from "#lib/assert.ts";
 import { retryWhileLocked } from "./retry-while-locked.ts";
 import { lineOf, SlotTooFar } from "./paces.ts";
 import type { RunClock } from "./run-clock.ts";
-import { RunFailure, RunInLine, RunStopped } from "#engine/run-ended.ts";
+import { RunFailure, RunQueued, RunStopped } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
-import { mayStandInLine } from "./join-queue.ts";
+import { mayQueue } from "./join-queue.ts";
 
 type TakeSlot = (nodeId: string, spacingMs: number, signal: AbortSignal) => Promise<void>;
 
@@ -29,18 +29,18 @@ export function slotTaker(
     const isCalled = run.line === lineOf(node);
     const beganMs = clock.now();
     const patienceMs = isCalled ? limits.calledPatienceMs : limits.slotPatienceMs;
-    const withinMs = mayStandInLine(run) ? patienceMs : Infinity;
+    const withinMs = mayQueue(run) ? patienceMs : Infinity;
     // Runs that were called have waited longer than any that arrive now.
     const rank = isCalled ? CALLED : NEW;
     try {
       await runClock.standStill(async () => await paces.take(node, spacingMs, { rank, withinMs, signal }));
     } catch (error) {
-      if (error instanceof SlotTooFar) throw new RunInLine(lineOf(node), clock.now() - beganMs);
+      if (error instanceof SlotTooFar) throw new RunQueued(lineOf(node), clock.now() - beganMs);
       throw error;
     }
     if (isCalled) {
       const waitedMs = clock.now() - beganMs;
-      if (!(await retryWhileLocked(async () => await leaveLine(db, lease, waitedMs))))
+      if (!(await retryWhileLocked(async () => await leaveQueue(db, lease, waitedMs))))
         throw new RunStopped("lease_lost");
       news.notifyRunnable(await callNextQueued(db, [lineOf(node)]));
     }
