@@ -55,21 +55,21 @@ async function attempt(
   try {
     await task();
   } catch (error) {
-    log.error({ alarm, ...describeError(error) }, "the upkeep of the audit log failed; it is tried again");
+    log.error({ alarm, ...describeError(error) }, "the upkeep of the audit log failed; retrying");
   }
 }
 
 function every(ms: number, task: () => Promise<void>): { stop(): Promise<void> } {
-  let underway: Promise<void> | null = null;
+  let inProgress: Promise<void> | null = null;
   const timer = setInterval(() => {
-    underway ??= task().finally(() => {
-      underway = null;
+    inProgress ??= task().finally(() => {
+      inProgress = null;
     });
   }, ms);
   return {
     stop: async () => {
       clearInterval(timer);
-      await underway;
+      await inProgress;
     },
   };
 }

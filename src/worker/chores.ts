@@ -6,7 +6,7 @@ import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { sweepObjects } from "#actions/upkeep/sweep-objects.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
-import { freeJobs, freeJobsOfNobody, savePoolIds } from "#db/runs/workers.ts";
+import { freeJobs, freeOrphanedJobs, savePoolIds } from "#db/runs/workers.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
 import { logFailure } from "./upkeep.ts";
@@ -93,12 +93,13 @@ export class Chores {
       this.#mustFreeJobs = false;
     }
     await this.#savePools();
-    await freeJobsOfNobody(db);
+    await freeOrphanedJobs(db);
   }
 
   /**
-   * The job runner does not wait for the end of a job to be written: when the database is away just then, its error is nobody's
-   * and would end the process. The job stays locked in the runner's name until it is freed. Any other such error ends the process.
+   * The job runner does not await the recording of a job's end: if the database is unavailable at that moment, the error is
+   * unhandled and would end the process. The job remains locked by the runner until it is freed. Any other unhandled error ends
+   * the process.
    */
   readonly #onUnhandledRejection = (error: unknown): void => {
     if (!isConnectionLost(error)) throw error;

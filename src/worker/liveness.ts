@@ -3,7 +3,7 @@ import { isConnectionLost } from "#db/connection/database-errors.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
   beat,
-  beatAnew,
+  beatWithNewLock,
   deleteWorker,
   insertWorker,
   savePoolIds,
@@ -20,14 +20,14 @@ import { newId } from "#lib/new-id.ts";
 const LOCK_KEY_MAX = 2 ** 48 - 1;
 const RECONNECT_EVERY_MS = 100;
 
-/** One membership among the workers: a row, a session advisory lock on a connection of its own, and a heartbeat. */
+/** The membership of a worker: a row, a session advisory lock on a separate connection, and a heartbeat. */
 export interface Membership {
   readonly workerId: string;
   leave(): Promise<void>;
 }
 
 export interface MembershipEvents {
-  /** Called once when the membership was lost: another process took over, and the runs belong to others from then on. */
+  /** Called once when the membership was lost: another process has taken over, and the runs now belong to others. */
   readonly onLost: () => void;
   /** The connection broke and is being replaced: a database restart costs no run its worker. */
   readonly onInterrupted: () => void;
@@ -49,10 +49,10 @@ export async function join(
   return member;
 }
 
-/** Opens a connection of its own, which never reconnects: when it breaks, `onLost` is told once. */
+/** Opens a separate connection that never reconnects: when it breaks, `onLost` is called once. */
 export type OpenLivenessSession = (onLost: () => void) => Promise<Database>;
 
-/** What a membership works with. */
+/** The dependencies of a membership. */
 export interface MembershipParts {
   readonly db: Database;
   readonly openSession: OpenLivenessSession;
@@ -146,21 +146,18 @@ class Member implements Membership {
   async #reconnect(): Promise<void> {
     while (!this.#isOver && this.#held === null) {
       try {
-        await this.#goOn(await this.#open());
+        await this.#continueSession(await this.#open());
       } catch (error) {
-        this.#parts.log.debug(
-          describeError(error),
-          "the liveness connection could not be opened; it is tried again",
-        );
+        this.#parts.log.debug(describeError(error), "the liveness connection could not be opened; retrying");
         await this.#parts.clock.sleep(RECONNECT_EVERY_MS);
       }
     }
   }
 
-  async #goOn(next: LockedSession): Promise<void> {
+  async #continueSession(next: LockedSession): Promise<void> {
     const sentAtMs = this.#parts.clock.now();
     try {
-      const isAlive = await beatAnew(next.connection, this.workerId, next.lockKey);
+      const isAlive = await beatWithNewLock(next.connection, this.workerId, next.lockKey);
       if (isAlive && !this.#isOver) {
         this.#parts.fence.heard(this.workerId, sentAtMs);
         this.#held = next;

@@ -39,9 +39,10 @@ export interface QuarantineOptions {
 }
 
 /**
- * Executes quarantined runs: those that repeatedly lost their workers without progress. Each gets a process of its own with one slot,
- * which is a worker like any other (a row, a lock, a heartbeat, the same fence) and takes only quarantined runs, by the same path as
- * every run. If it dies, its run is the cause, and nothing else is lost. When the parent worker's process ends, it hands its run back.
+ * Executes quarantined runs: those that repeatedly lost their workers without progress. Each gets a separate process with one
+ * slot, which is a worker like any other (a row, a lock, a heartbeat, the same fence) and takes only quarantined runs, by the
+ * same path as every run. If it dies, its run is the cause, and nothing else is lost. When the parent worker's process ends, it
+ * hands its run back.
  */
 export class Quarantine {
   readonly #options: QuarantineOptions;
@@ -57,7 +58,7 @@ export class Quarantine {
   look(isWaiting: boolean, onDeath: () => void): void {
     for (const quarantined of this.#processes) {
       if (--quarantined.silentLooksLeft > 0) continue;
-      this.#options.log.error("a process in quarantine stands still, and is ended");
+      this.#options.log.error("a quarantine process is not responding and will be ended");
       quarantined.child.kill("SIGKILL");
     }
     const isAnyFree = [...this.#processes].some(({ isFree }) => isFree);
@@ -84,7 +85,7 @@ export class Quarantine {
     // Until its first status: it is expected to take a waiting run.
     const quarantined: Quarantined = { child, isFree: true, silentLooksLeft: SILENT_LOOKS_MAX.starting };
     this.#processes.add(quarantined);
-    log.info({ pid: child.pid }, "a process begins to carry suspects");
+    log.info({ pid: child.pid }, "a quarantine process was started");
     child.on("message", ({ isFree }: QuarantineState) => {
       quarantined.isFree = isFree;
       quarantined.silentLooksLeft = SILENT_LOOKS_MAX.started;

@@ -11,7 +11,7 @@ import { shareSlots } from "./share-slots.ts";
 /** Accounts whose runs are taken at the same time. */
 const ACCOUNTS_AT_ONCE = 4;
 /** An account whose row is locked is retried after this time; all others continue. */
-const LOCKED_AGAIN_MS = 250;
+const RETRY_LOCKED_MS = 250;
 
 export interface TakerOptions {
   readonly db: Database;
@@ -24,7 +24,7 @@ export interface TakerOptions {
   /** Number of free slots. */
   readonly room: () => number;
   /** Runs in progress, by account. */
-  readonly carried: () => ReadonlyMap<string, number>;
+  readonly active: () => ReadonlyMap<string, number>;
   /** Begins a run, without waiting for it. */
   readonly begin: (run: ClaimedRun, workerId: string) => void;
 }
@@ -126,7 +126,7 @@ export class RunTaker {
     return !this.#isStopped && this.#betweens === 0 && this.#ready().length > 0 && this.#room() > 0;
   }
 
-  /** Accounts whose turn it is. Those being processed come again afterwards. */
+  /** Accounts in the queue. Those being processed are queued again afterwards. */
   #ready(): readonly string[] {
     if (this.#taking.size >= ACCOUNTS_AT_ONCE) return [];
     return [...this.#accounts].filter((id) => !this.#taking.has(id));
@@ -145,9 +145,9 @@ export class RunTaker {
     const workerId = this.#options.workerId();
     if (workerId === null) return this.#forgetAll();
     if (!this.#isDue()) return;
-    const carried = new Map(this.#options.carried());
-    for (const [id, { share }] of this.#taking) carried.set(id, (carried.get(id) ?? 0) + share);
-    for (const [accountId, share] of shareSlots(this.#room(), this.#ready(), carried)) {
+    const active = new Map(this.#options.active());
+    for (const [id, { share }] of this.#taking) active.set(id, (active.get(id) ?? 0) + share);
+    for (const [accountId, share] of shareSlots(this.#room(), this.#ready(), active)) {
       if (this.#taking.size >= ACCOUNTS_AT_ONCE) break;
       const over = this.#takeOf(accountId, share, workerId).finally(() => {
         this.#taking.delete(accountId);
@@ -178,7 +178,7 @@ export class RunTaker {
       await failpoint("run.before_admit");
       await this.#admit(accountId, share - left, workerId, isLikely);
     } catch (error) {
-      if (isLockedOut(error)) return this.#in(LOCKED_AGAIN_MS, () => this.wake([accountId], true));
+      if (isLockedOut(error)) return this.#in(RETRY_LOCKED_MS, () => this.wake([accountId], true));
       this.#options.log.warn(
         { accountId, ...describeError(error) },
         "taking runs failed; the reconciler will do it",
@@ -199,7 +199,7 @@ export class RunTaker {
     // Before they begin: the first one may end immediately.
     if (!mayWait) this.#idle.add(accountId);
     for (const run of runs) this.#options.begin(run, workerId);
-    // There may be more, but the other accounts come first.
+    // There may be more runs, but the other accounts are served first.
     if (isMore || runs.length === share) this.#add(accountId, true);
   }
 

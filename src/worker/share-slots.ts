@@ -5,14 +5,14 @@
 export function shareSlots(
   free: number,
   accountIds: readonly string[],
-  carried: ReadonlyMap<string, number>,
+  active: ReadonlyMap<string, number>,
 ): ReadonlyMap<string, number> {
   const shares = new Map<string, number>();
   const [only] = accountIds;
   if (only === undefined || free <= 0) return shares;
   if (accountIds.length === 1) return shares.set(only, free);
   // Level by level: all accounts with the lowest number get one each, while slots are left.
-  const waiting = accountIds.map((id) => ({ id, has: carried.get(id) ?? 0 }));
+  const waiting = accountIds.map((id) => ({ id, has: active.get(id) ?? 0 }));
   waiting.sort((a, b) => a.has - b.has);
   let left = free;
   for (let level = waiting[0]?.has ?? 0; left > 0; level++) {

@@ -5,6 +5,6 @@ export async function logFailure(log: Log, task: () => Promise<unknown>): Promis
   try {
     await task();
   } catch (error) {
-    log.warn(describeError(error), "the worker's upkeep failed; it is tried again");
+    log.warn(describeError(error), "the worker's upkeep failed; retrying");
   }
 }

@@ -2,10 +2,10 @@ import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
 import { listAccountsToServe } from "#db/runs/admission.ts";
 import { callOverdueQueued } from "#db/runs/lines.ts";
 import { wakePolls } from "#db/runs/polls.ts";
-import type { NewsListener } from "#db/runs/run-notifier.ts";
+import type { ChangeListener } from "#db/runs/run-notifier.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import {
-  freeRunsOfNobody,
+  freeOrphanedRuns,
   listLeases,
   listRunsToStop,
   listWorkers,
@@ -48,11 +48,11 @@ export interface WorkerOptions {
   readonly concurrency: number;
   readonly openSession: OpenLivenessSession;
   readonly chores: Pick<Chores, "poolIds" | "start" | "freeLeft" | "stop" | "close">;
-  /** Where its suspects are carried. */
+  /** Where its suspects are executed. */
   readonly quarantine: Pick<Quarantine, "look" | "stop">;
 }
 
-/** Of one that is in quarantine itself. */
+/** For a worker that is itself in quarantine. */
 export type QuarantinedOptions = Pick<WorkerOptions, "openSession">;
 
 /**
@@ -66,7 +66,7 @@ export class Worker {
   readonly #concurrency: number;
   /** null: this worker is itself in quarantine. */
   readonly #quarantine: WorkerOptions["quarantine"] | null;
-  readonly #carried = new Map<string, ActiveRun>();
+  readonly #active = new Map<string, ActiveRun>();
   readonly #taker: RunTaker;
   readonly #peers = new PeerWatch();
   readonly #chores: WorkerOptions["chores"] | null;
@@ -90,8 +90,8 @@ export class Worker {
       clock: services.clock,
       takes: quarantine === null ? "suspect" : "plain",
       workerId: () => this.#membership?.workerId ?? null,
-      room: () => this.#concurrency - this.#carried.size,
-      carried: () => this.#countByAccount(),
+      room: () => this.#concurrency - this.#active.size,
+      active: () => this.#countByAccount(),
       begin: (run, workerId) => this.#begin(run, workerId),
     });
   }
@@ -122,7 +122,7 @@ export class Worker {
 
   /** Whether it has no runs. */
   isFree(): boolean {
-    return this.#carried.size === 0;
+    return this.#active.size === 0;
   }
 
   /** Only in quarantine: resolves when there is nothing left to execute. */
@@ -135,7 +135,7 @@ export class Worker {
     this.#every(RECONCILE_EVERY_MS, () => this.#reconcile());
     // Only hints, so that a run that was triggered or cancelled anywhere begins or stops immediately; otherwise the next poll finds it.
     const stop = (runIds: readonly string[]): void => void this.#logFailure(() => this.#stopRuns(runIds));
-    const ofRuns: NewsListener = {
+    const ofRuns: ChangeListener = {
       waiting: (accountIds) => this.#taker.wake(accountIds, true),
       left: (accountIds) => this.#taker.wakeForLeft(accountIds),
       stop,
@@ -151,12 +151,12 @@ export class Worker {
     for (const end of this.#timers) end();
     // First, so that handed-back runs don't come back to this worker.
     const stopped = this.#chores?.stop();
-    this.#stopCarried("drain");
+    this.#stopActive("drain");
     await this.#taker.stop();
     await Promise.all([
       stopped,
       this.#quarantine?.stop(),
-      ...[...this.#carried.values()].map(({ over }) => over),
+      ...[...this.#active.values()].map(({ over }) => over),
     ]);
     await this.#membership?.leave();
     // Other workers may have free slots for them.
@@ -169,20 +169,20 @@ export class Worker {
     if (this.#quarantine === null)
       this.#services.log.warn(
         { runId: run.id },
-        "a run that has lost its workers without getting further is carried in quarantine",
+        "a run that has lost its workers without getting further is executed in quarantine",
       );
     const stop = new AbortController();
     const over = executeRun(this.#services, run, workerId, stop)
       .catch(async (error: unknown) => await this.#giveBack(run, workerId, error))
       .then((outcome) => this.#follow(run.id, outcome));
-    this.#carried.set(run.id, { accountId: run.accountId, stop, over });
+    this.#active.set(run.id, { accountId: run.accountId, stop, over });
     if (this.#stopping) stop.abort(new RunStopped("drain"));
     else if (this.#membership?.workerId !== workerId) stop.abort(new RunStopped("lease_lost"));
   }
 
   /** An unexpected error, such as an end that the database rejects: the run is retried after a delay. */
   async #giveBack(run: ClaimedRun, workerId: string, error: unknown): Promise<RunOutcome> {
-    this.#services.log.error({ runId: run.id, ...describeError(error) }, "a run could not be carried");
+    this.#services.log.error({ runId: run.id, ...describeError(error) }, "a run could not be executed");
     const lease = { runId: run.id, owner: workerId, epoch: run.epoch };
     // Otherwise it stays leased until the reconciler finds that no worker has it.
     return await delayRun(this.#services, run, lease).catch((): RunOutcome => ({ kind: "connection_lost" }));
@@ -190,20 +190,20 @@ export class Worker {
 
   /** After a run has ended: a waiting run may begin. */
   #follow(runId: string, outcome: RunOutcome): void {
-    this.#carried.delete(runId);
+    this.#active.delete(runId);
     if (outcome.kind === "released") this.#services.news.notifyLeft([outcome.accountId]);
     if (outcome.kind === "delayed") this.#taker.wakeForLeftIn(outcome.delayMs, outcome.accountId);
     if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.freed(outcome.accountId);
     else this.#taker.wake([]);
   }
 
-  #stopCarried(reason: "drain" | "lease_lost"): void {
-    for (const { stop } of this.#carried.values()) stop.abort(new RunStopped(reason));
+  #stopActive(reason: "drain" | "lease_lost"): void {
+    for (const { stop } of this.#active.values()) stop.abort(new RunStopped(reason));
   }
 
   #countByAccount(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const { accountId } of this.#carried.values())
+    for (const { accountId } of this.#active.values())
       counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
     return counts;
   }
@@ -214,7 +214,7 @@ export class Worker {
       onLost: () => {
         this.#membership = null;
         // docs/decisions/0005: a worker that loses its liveness stops its runs before it joins again.
-        this.#stopCarried("lease_lost");
+        this.#stopActive("lease_lost");
         void this.#rejoin();
       },
       onInterrupted: () => this.#peers.disturb(this.#services.clock.now()),
@@ -226,7 +226,7 @@ export class Worker {
   async #rejoin(): Promise<void> {
     while (!this.#stopping && this.#membership === null) {
       await this.#services.clock.sleep(REJOIN_EVERY_MS);
-      if (this.#carried.size === 0 && !this.#stopping) await this.#logFailure(() => this.#join());
+      if (this.#active.size === 0 && !this.#stopping) await this.#logFailure(() => this.#join());
     }
   }
 
@@ -254,17 +254,17 @@ export class Worker {
   }
 
   async #watch(): Promise<void> {
-    await this.#stopRuns([...this.#carried.keys()]);
+    await this.#stopRuns([...this.#active.keys()]);
   }
 
   /** Stops those of these runs that this worker executes and that must not continue. */
   async #stopRuns(runIds: readonly string[]): Promise<void> {
     const workerId = this.#membership?.workerId;
-    const carried = runIds.filter((id) => this.#carried.has(id));
-    if (workerId === undefined || carried.length === 0) return;
-    for (const { runId, reason } of await listRunsToStop(this.#services.db, workerId, carried)) {
-      // A run that is just ending has no lease any more, and one that was taken over learns of it at its next write.
-      if (reason !== "lease_lost") this.#carried.get(runId)?.stop.abort(new RunStopped(reason));
+    const active = runIds.filter((id) => this.#active.has(id));
+    if (workerId === undefined || active.length === 0) return;
+    for (const { runId, reason } of await listRunsToStop(this.#services.db, workerId, active)) {
+      // A run that is just ending no longer has a lease, and one that was taken over notices it at its next write.
+      if (reason !== "lease_lost") this.#active.get(runId)?.stop.abort(new RunStopped(reason));
     }
   }
 
@@ -275,7 +275,7 @@ export class Worker {
     // Runs being taken are leased before they are executed.
     await this.#taker.between(async () => {
       const leases = await listLeases(db, workerId);
-      const orphans = leases.filter(({ runId }) => !this.#carried.has(runId));
+      const orphans = leases.filter(({ runId }) => !this.#active.has(runId));
       await releaseOrphans(db, workerId, orphans);
     });
     if (this.#quarantine !== null) await this.#freeOthers();
@@ -293,7 +293,7 @@ export class Worker {
   /** Frees the runs and chores of lost workers. */
   async #freeOthers(): Promise<void> {
     const { db } = this.#services;
-    await freeRunsOfNobody(db);
+    await freeOrphanedRuns(db);
     await this.#chores?.freeLeft();
     await callOverdueQueued(db);
   }
@@ -305,7 +305,7 @@ export class Worker {
   }
 
   #lookIdle(isWanted: boolean): void {
-    this.#idleLooks = isWanted || this.#carried.size > 0 ? 0 : this.#idleLooks + 1;
+    this.#idleLooks = isWanted || this.#active.size > 0 ? 0 : this.#idleLooks + 1;
     if (this.#idleLooks >= IDLE_LOOKS_MAX) this.#idle.resolve();
   }
 
@@ -314,13 +314,13 @@ export class Worker {
   }
 
   #every(ms: number, task: () => Promise<void>): void {
-    let underway = false;
+    let inProgress = false;
     this.#timers.push(
       this.#services.clock.every(ms, () => {
-        if (underway || this.#stopping) return;
-        underway = true;
+        if (inProgress || this.#stopping) return;
+        inProgress = true;
         void this.#logFailure(task).finally(() => {
-          underway = false;
+          inProgress = false;
         });
       }),
     );

@@ -17,13 +17,13 @@ test("one process at a time is started, and one that says nothing is ended and t
   const death = Promise.withResolvers<void>();
   for (let look = 0; look < LOOKS; look++) quarantine.look(true, death.resolve);
   const said = (text: string): number => logged.filter(({ msg }) => msg.includes(text)).length;
-  assert.equal(said("begins to carry suspects"), 1);
-  assert.equal(said("stands still"), 1);
+  assert.equal(said("a quarantine process was started"), 1);
+  assert.equal(said("is not responding"), 1);
   await death.promise;
   assert.equal(logged.find(({ msg }) => msg.includes("died"))?.signal, "SIGKILL");
   quarantine.look(true, death.resolve);
-  assert.equal(said("begins to carry suspects"), 1, "not at once again");
+  assert.equal(said("a quarantine process was started"), 1, "not at once again");
   await quarantine.stop();
   quarantine.look(true, death.resolve);
-  assert.equal(said("begins to carry suspects"), 1);
+  assert.equal(said("a quarantine process was started"), 1);
 });

@@ -47,7 +47,7 @@ function openTaker(begin: TakerOptions["begin"], workerId: () => string | null =
     clock: systemClock,
     workerId,
     room: () => 1,
-    carried: () => new Map(),
+    active: () => new Map(),
     begin,
   });
 }
@@ -95,7 +95,7 @@ test("an account whose row another transaction holds keeps only its own runs wai
     clock: systemClock,
     workerId: () => "worker_test",
     room,
-    carried: () => new Map(),
+    active: () => new Map(),
     begin,
   });
   await addWaiting("run_of_acme");
@@ -199,7 +199,7 @@ test("left runs go on before waiting ones begin; one that must be alone, or whos
     takes: "suspect",
     workerId: () => "worker_test",
     room: () => 1,
-    carried: () => new Map(),
+    active: () => new Map(),
     begin: (run) => alone.push(run.id),
   });
   await addWaiting("run_not_suspected");

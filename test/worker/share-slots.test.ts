@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shareSlots } from "#worker/share-slots.ts";
 
-const shares = (free: number, accounts: readonly string[], carried: Record<string, number> = {}) =>
-  Object.fromEntries(shareSlots(free, accounts, new Map(Object.entries(carried))));
+const shares = (free: number, accounts: readonly string[], active: Record<string, number> = {}) =>
+  Object.fromEntries(shareSlots(free, accounts, new Map(Object.entries(active))));
 
 test("free slots go to the accounts that have the fewest, one by one", () => {
   assert.deepEqual(shares(10, ["a"]), { a: 10 });
