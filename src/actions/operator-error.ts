@@ -2,9 +2,9 @@ import { findAccountBySlug, type Account } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
 
-/** What the operator asked for can't be done; the message says why and what to do. */
+/** The operator's request can't be executed. The message says why and what to do. */
 export class OperatorError extends ExplainedError {
-  /** `missing`: what was named is not there. */
+  /** `missing`: a named object does not exist. */
   readonly kind: "missing" | "refused";
 
   constructor(message: string, kind: OperatorError["kind"] = "refused") {

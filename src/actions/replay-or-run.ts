@@ -61,14 +61,14 @@ export interface Outcome {
 const LOCK_NOT_AVAILABLE = "55P03";
 const WAIT_LEAST_MS = 1_000;
 
-interface Underway {
+interface InProgress {
   readonly fingerprint: Buffer;
   readonly outcome: Promise<Outcome>;
 }
 
 // Duplicates of one process wait here, for the first one's answer, and hold no connection while they do. Those of other
 // processes wait in the database, on the key's unique index.
-const underway = new WeakMap<Database, Map<string, Underway>>();
+const inProgress = new WeakMap<Database, Map<string, InProgress>>();
 
 /** Looks up a key, so that a request can combine this with its other queries. */
 export async function findStored(services: Needs<"db">, accountId: string, key: string): Promise<Stored> {
@@ -95,7 +95,7 @@ export async function replayOrRun(
   const keyHash = hashIdempotencyKey(request.key);
   const fingerprint = request.fingerprint();
   const name = `${accountId}/${keyHash.toString("hex")}`;
-  const mine = underwayOf(services.db);
+  const mine = inProgressOf(services.db);
   const { clock } = services.db;
   const deadline = clock.now() + limits.idempotencyWaitMs;
   for (let first = mine.get(name); first; first = mine.get(name)) {
@@ -120,14 +120,14 @@ export async function replayOrRun(
   }
 }
 
-function underwayOf(db: Database): Map<string, Underway> {
-  const mine = underway.get(db) ?? new Map<string, Underway>();
-  underway.set(db, mine);
+function inProgressOf(db: Database): Map<string, InProgress> {
+  const mine = inProgress.get(db) ?? new Map<string, InProgress>();
+  inProgress.set(db, mine);
   return mine;
 }
 
 /** The answer of the first request; null if it was refused or failed and recorded nothing. Throws when it takes too long. */
-async function settled(clock: Clock, first: Underway, deadline: number): Promise<Outcome | null> {
+async function settled(clock: Clock, first: InProgress, deadline: number): Promise<Outcome | null> {
   const limit = new AbortController();
   const late = clock.sleep(Math.max(deadline - clock.now(), 0), limit.signal).then(() => "late" as const);
   late.catch(() => {});
@@ -158,14 +158,14 @@ async function replayOrClaim(
   if (stored) return { answer: replay(services, stored, fingerprint), replayed: true };
   await failpoint("idempotency.before_claim");
   const claim: Claim = { keyHash, fingerprint, windowMs: limits.idempotencyWindowMs };
-  const answer = await together(claim).catch(goAloneIfRefused);
+  const answer = await together(claim).catch(nullIfProblem);
   if (!answer) return await claimAndRun(services, request, waitMs, effect);
   await failpoint("idempotency.after_commit");
   return { answer, replayed: false };
 }
 
-/** A duplicate under way elsewhere comes before the refusal (docs/decisions/0010, case 4): only a claim shows it. */
-function goAloneIfRefused(error: unknown): null {
+/** A duplicate that is in progress elsewhere takes precedence over the refusal (docs/decisions/0010, case 4); only a claim detects it. */
+function nullIfProblem(error: unknown): null {
   if (error instanceof Problem) return null;
   throw error;
 }
@@ -201,7 +201,7 @@ async function claim(tx: Database, request: Keyed, waitMs: number): Promise<bool
   try {
     return await claimKey(tx, { ...request, windowMs: limits.idempotencyWindowMs, waitMs });
   } catch (error) {
-    // Only here: an effect that waits too long for a lock of its own has no duplicate under way.
+    // Only here: if an effect waits too long for another lock, there is no duplicate in progress.
     if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) throw inUse();
     throw error;
   }

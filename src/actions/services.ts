@@ -1,7 +1,7 @@
 import type { BlobStore } from "#blobs/store.ts";
 import type { Account } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-notifier.ts";
+import type { RunChanges } from "#db/runs/run-notifier.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { AccountQuotas } from "./runs/account-quotas.ts";
 import type { ClientOf } from "./keys/client-of.ts";
@@ -20,7 +20,7 @@ import type { SecretSources } from "./secrets/list-secret-problems.ts";
 import type { Tombstones } from "./credentials/tombstones.ts";
 import type { RunWatch } from "./runs/watch-runs.ts";
 
-/** What actions work with. Made once, in `service/assemble.ts`. */
+/** The dependencies of actions, created once, in `service/assemble.ts`. */
 export interface Services {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -28,44 +28,44 @@ export interface Services {
   readonly vault: Vault;
   readonly log: Log;
   readonly tombstones: Tombstones;
-  /** Of this process. */
+  /** State of this process. */
   readonly buckets: TokenBuckets;
   readonly quotas: AccountQuotas;
   readonly passwords: Passwords;
   readonly operatorSignIn: OperatorSignIn;
   readonly refusedSignIns: RefusedSignIns;
-  readonly news: RunNews;
+  readonly news: RunChanges;
   readonly runWatch: RunWatch;
   readonly operatorWatch: OperatorWatch;
   readonly gate: Gate;
-  /** For strategies' documents alone: what an end user has typed is in scope there. */
+  /** Only for strategies' documents, where an end user's input is in scope. */
   readonly loginExpressions: Evaluator;
-  /** What a strategy's document refers to as its client's secret; for its login alone. */
+  /** Finds the client's secret that a strategy's document refers to. Only for its login. */
   readonly clientSecret: (accountId: string, reference: SecretReference) => Promise<FoundSecret>;
   readonly secretSources: SecretSources;
-  /** Where a request comes from, for what is counted and what is audited. */
+  /** The client address of a request, for rate limits and the audit log. */
   readonly clientOf: ClientOf;
   /** Without a trailing slash. */
   readonly publicUrl: () => string;
 }
 
-/** Those that one action works with. */
+/** The services that one action uses. */
 export type Needs<Name extends keyof Services> = Pick<Services, Name>;
 
-/** The ways in for operators. */
+/** The ways in which operators can sign in. */
 export interface OperatorSignIn {
   readonly byPassword: boolean;
-  /** null: there is no single sign-on. */
+  /** null: single sign-on is not configured. */
   readonly oidc: {
     readonly provider: OidcProvider;
     /** On the button. */
     readonly label: string;
-    /** Our own second factor as well; else the provider answers for it. */
+    /** Whether our own second factor is required as well; otherwise the provider is responsible for it. */
     readonly requireTotp: boolean;
   } | null;
 }
 
-/** Who calls: the first thing every action of the public API wants, so that none can be reached without it. */
+/** The caller: the first parameter of every action of the public API, so that none can be called without authentication. */
 export interface Caller {
   readonly keyId: string;
   /** null = every Blueprint of the account */

@@ -1,9 +1,9 @@
-import type { NewsListener, RunNotifier } from "#db/runs/run-notifier.ts";
+import type { ChangeListener, RunNotifier } from "#db/runs/run-notifier.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
 
-/** One who watches, by an answer that is open. */
+/** A watcher, with an open response. */
 export interface Watcher {
   /** The API key or the session that it watches with, and ends with. */
   readonly holder: string;
@@ -17,7 +17,7 @@ export const newWatcher = (holder: string): Watcher => ({
   wake: () => undefined,
 });
 
-/** How many may watch that have the same in common. */
+/** How many watchers with the same key are allowed. */
 interface Quota<W extends Watcher> {
   readonly name: string;
   readonly max: number;
@@ -27,14 +27,14 @@ interface Quota<W extends Watcher> {
 export interface WatchersOptions<W extends Watcher> {
   readonly news: RunNotifier;
   readonly log: Log;
-  readonly listener: NewsListener;
+  readonly listener: ChangeListener;
   readonly quotas: readonly Quota<W>[];
-  /** What one is told who may not watch, and by which quota. */
+  /** The quotas, each with the message for a caller that exceeds it. */
   readonly refusal: (quota: string) => string;
-  /** How often, while anybody watches, `onLook` is called and holders are looked at. */
+  /** How often, while there are watchers, `onLook` is called and holders are checked. */
   readonly lookEveryMs: number;
   readonly onLook?: () => void;
-  /** Which of these holders may not watch any more. */
+  /** Which of these holders are no longer allowed to watch. */
   readonly listDead: (holders: readonly string[]) => Promise<readonly string[]>;
   readonly onEmpty?: () => void;
   /** Whether there is anything to read for them. */
@@ -43,17 +43,17 @@ export interface WatchersOptions<W extends Watcher> {
   readonly onReadFailed?: () => void;
 }
 
-/** What one watcher is told. */
-export interface Telling<Event> {
-  /** What it has not been told yet; undefined: there is nothing. */
+/** The events of one watcher. */
+export interface WatcherEvents<Event> {
+  /** Events that were not yet delivered; undefined: none. */
   readonly take: () => Event | undefined;
-  /** Told when nothing has come for a while. */
+  /** Delivered when nothing has happened for a while. */
   readonly heartbeat: Event;
-  /** Nothing will come any more. */
+  /** There will be no further events. */
   readonly isOver?: () => boolean;
 }
 
-/** Those who watch something in this process: their places, what they hear of, and when they end. */
+/** The watchers of one kind in this process: enforces their quotas, delivers their events, and ends them. */
 export class Watchers<W extends Watcher> {
   readonly #options: WatchersOptions<W>;
   readonly #all = new Set<W>();
@@ -82,7 +82,7 @@ export class Watchers<W extends Watcher> {
       throw new Problem("rate_limit_exceeded", refusal(`${name} (${max})`), { headers });
     }
     this.#all.add(watcher);
-    // Also for a generator that nobody begins to read: its `finally` would not run.
+    // Also for a generator that is never read, because its `finally` would not run.
     const over = (): void => {
       watcher.end.abort();
       this.#remove(watcher);
@@ -91,7 +91,7 @@ export class Watchers<W extends Watcher> {
     if (gone.aborted || this.#isDraining) over();
   }
 
-  /** Hears of what is new from now on. */
+  /** Receives notifications from now on. */
   listen(): void {
     if (this.#all.size === 0) return;
     const { news, listener, lookEveryMs } = this.#options;
@@ -100,12 +100,12 @@ export class Watchers<W extends Watcher> {
   }
 
   /**
-   * What a watcher is told, until nothing will come any more. It ends earlier when the process drains, its holder may not watch any
-   * more, its client is gone or an hour is over: a client that wants the rest comes again.
+   * Yields the events of a watcher until there can't be any more. Ends earlier when the process drains, the holder is no longer
+   * allowed to watch, the client disconnects, or after an hour; the client can then reconnect.
    */
   async *events<Event>(
     watcher: W,
-    { take, heartbeat, isOver = () => false }: Telling<Event>,
+    { take, heartbeat, isOver = () => false }: WatcherEvents<Event>,
   ): AsyncGenerator<Event, void> {
     const own: Watcher = watcher;
     const { end } = own;
@@ -127,7 +127,7 @@ export class Watchers<W extends Watcher> {
     }
   }
 
-  /** Reads what is due; what comes meanwhile is read next. */
+  /** Reads the pending changes; those that arrive in the meantime are read next. */
   read(): void {
     const { isDue, readDue, onReadFailed, log } = this.#options;
     if (this.#isReading || !isDue()) return;
@@ -136,7 +136,7 @@ export class Watchers<W extends Watcher> {
       try {
         while (isDue()) await readDue();
       } catch (error) {
-        log.debug(describeError(error), "reading what is watched failed; it is tried again");
+        log.debug(describeError(error), "reading what is watched failed; retrying");
         onReadFailed?.();
       } finally {
         this.#isReading = false;
@@ -166,7 +166,7 @@ export class Watchers<W extends Watcher> {
       const dead = new Set(await listDead([...new Set([...this.#all].map(({ holder }) => holder))]));
       for (const { holder, end } of this.#all) if (dead.has(holder)) end.abort();
     } catch (error) {
-      log.debug(describeError(error), "looking for watchers that may not go on failed; it is tried again");
+      log.debug(describeError(error), "checking watchers' permissions failed and will be retried");
     }
   }
 }

@@ -66,7 +66,7 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
   assert.equal((await caller.waitForRun(done.id)).body.status, "completed");
   // A run that is waiting, and one that is under way, when the backup is made.
   const hold = target.hold((request) => request.path === "/first");
-  const { body: underway } = await caller.post("/blueprints/ledger/trigger", { credential_id: deleted });
+  const { body: inProgress } = await caller.post("/blueprints/ledger/trigger", { credential_id: deleted });
   await hold.reached;
   await first.end("SIGKILL");
   hold.release();
@@ -120,7 +120,7 @@ test("restore an older backup, reconcile, serve: the deleted credential is gone,
   assert.equal((await after.delete(`/credentials/${deleted}`)).status, 404);
   for (const id of [deleted, elsewhere])
     assert.equal((await after.post("/blueprints/ledger/trigger", { credential_id: id })).status, 422);
-  for (const { id } of [waiting, underway]) {
+  for (const { id } of [waiting, inProgress]) {
     const { body } = await after.waitForRun(id);
     assert.equal(body.status, "failed");
     assert.equal(body.error.code, "execution_failed");

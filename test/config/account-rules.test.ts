@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { check, problemsOf } from "./problems-of.ts";
 
 const LOGO_HOW =
-  "write the picture itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)";
+  "embed the image itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)";
 
 const RULES: readonly (readonly [rule: string, text: string, problems: readonly string[]])[] = [
   [
@@ -34,13 +34,13 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
     "a logo on another server is refused: it would see every visitor",
     "account: acme\nbranding: { logo_url: https://cdn.acme.example/logo.png }\n",
     [
-      `2:23 branding.logo_url a picture on another server would let that server see every visitor; ${LOGO_HOW}`,
+      `2:23 branding.logo_url an image on another server would let that server see every visitor; ${LOGO_HOW}`,
     ],
   ],
   [
     "a logo is a picture of a kind that is taken",
     "account: acme\nbranding: { logo_url: 'data:image/svg+xml;base64,PHN2Zy8+' }\n",
-    [`2:23 branding.logo_url pictures of type \`image/svg+xml\` are not supported; ${LOGO_HOW}`],
+    [`2:23 branding.logo_url images of type \`image/svg+xml\` are not supported; ${LOGO_HOW}`],
   ],
   [
     "a logo is what it says",

@@ -105,7 +105,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "handle keys have no dots",
     "      valid: {",
     "      va.lid: {",
-    ['34:15 nodes[6].handles["va.lid"] a handle\'s key has 1 to 255 characters and no dot'],
+    ['34:15 nodes[6].handles["va.lid"] a handle\'s key must have 1 to 255 characters and no dot'],
   ],
   // Credentials and hosts
   [
@@ -182,7 +182,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "number: number",
     'number: "$match(number, /(?=a)/)"',
     [
-      "25:23 nodes[4].fields.number the expression has a regular expression outside of RE2 (no look-around, no back-references) (`$match(number, /(?=a)/)`)",
+      "25:23 nodes[4].fields.number the expression has a regular expression that RE2 doesn't support (no look-around, no back-references) (`$match(number, /(?=a)/)`)",
     ],
   ],
   [

@@ -134,14 +134,14 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "ids are required",
     "{ id: period, type",
     "{ type",
-    ["10:5 nodes[0] the key `id` is missing (how other nodes name it); add it"],
+    ["10:5 nodes[0] the key `id` is missing (the node's name in other nodes and expressions); add it"],
   ],
   [
     "types are required",
     "type: input, ",
     "",
     [
-      "10:5 nodes[0] the key `type` is missing (what the node does); add it",
+      "10:5 nodes[0] the key `type` is missing (the type of the node); add it",
       "16:51 nodes[1].request.query.from no INPUT has the refKey `period`",
     ],
   ],

@@ -156,7 +156,7 @@ test("a row that was put back with the signature that it had is older than the a
       assert.equal(status, "failed");
       assert.match(
         detail,
-        /^The row strategy acct_\w+\/strat_portal of the database is older than the newest one/,
+        /^The row strategy acct_\w+\/strat_portal of the database is older than the newest version/,
       );
     }
     assert.equal(target.all.length, sent);

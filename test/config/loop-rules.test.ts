@@ -71,19 +71,19 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "other types are refused by name",
     "{ id: wait, type: http,",
     "{ id: wait, type: review,",
-    /^25:27 nodes\[2\]\.steps\[3\]\.type a step of a loop is of type `http`, and not `review`: a person is asked/,
+    /^25:27 nodes\[2\]\.steps\[3\]\.type a step of a loop must be of type `http`, not `review`: a review covers/,
   ],
   [
     "a type that makes records too",
     "{ id: wait, type: http,",
     "{ id: wait, type: map,",
-    /not `map`: make records of records before the loop, after it, or in `gives`/,
+    /not `map`: transform records before the loop, after it, or in `gives`/,
   ],
   [
     "steps have ids of their own",
     "id: wait",
     "id: open",
-    /^25:15 nodes\[2\]\.steps\[3\]\.id another step of the loop has the id `open` already/,
+    /^25:15 nodes\[2\]\.steps\[3\]\.id another step of the loop already has the id `open`/,
   ],
   [
     "and none of a node",
@@ -145,13 +145,13 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "files are given before",
     "invoice: { file: pdf }",
     "invoice: { file: wait }",
-    /^22:.*multipart\.invoice\.file the step `wait` comes later; name one before, or a node of the Blueprint$/,
+    /^22:.*multipart\.invoice\.file the step `wait` comes later; name an earlier one, or a node of the Blueprint$/,
   ],
   [
     "files are files",
     "invoice: { file: pdf }",
     "invoice: { file: open }",
-    /the step `open` gives records, and this key reads a file; say `save: file` there/,
+    /the step `open` outputs records, but this key needs a file; add `save: file` to it/,
   ],
   [
     "files exist",
@@ -193,7 +193,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "what `http` refuses",
     "save: file }",
     "save: file, records: $ }",
-    /^14:\d+ nodes\[2\]\.steps\[1\] an http node has one of `records`, `parse`, `extract` and `save`/,
+    /^14:\d+ nodes\[2\]\.steps\[1\] an http node has only one of `records`, `parse`, `extract` and `save`/,
   ],
   [
     "misspelled keys",

@@ -37,18 +37,18 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
   "no client": [ISSUER, /^login the key `client_id` is missing/],
   "no server": [
     "client_id: c",
-    /^login the key `issuer` is missing.* or write `authorization_url` and `token_url`$/,
+    /^login the key `issuer` is missing.* or `authorization_url` and `token_url`$/,
   ],
   "no place to log in": [
     "client_id: c, token_url: https://a.example/t",
-    /^login the key `issuer` is missing.* or write `authorization_url`$/,
+    /^login the key `issuer` is missing.* or `authorization_url`$/,
   ],
   "an unknown key": [`client_id: c, ${ISSUER}, scope: a`, /^login.scope .*did you mean `scopes`\?/],
   "an unknown grant": [`client_id: c, grant: implicit, ${ISSUER}`, /^login.grant must be one of/],
   http: ["client_id: c, issuer: http://id.acme.example", /^login.issuer must begin with https:/],
   "a relative address": [
     `client_id: c, token_url: /token, ${ISSUER}`,
-    /^login.token_url must be a whole URL/,
+    /^login.token_url must be an absolute URL/,
   ],
   "a template in the host": [
     'client_id: c, issuer: "https://{{ $credential.tenant }}.example"',
@@ -64,11 +64,11 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
   ],
   "a secret in the document": [
     `client_id: c, client_secret: s3cret, ${ISSUER}`,
-    /^login.client_secret a secret has no place/,
+    /^login.client_secret a document must not contain a secret/,
   ],
   "a variable": [
     `client_id: c, client_secret_env: ACME_SECRET, ${ISSUER}`,
-    /^login.client_secret_env nothing says where .* write `client_secret: \{ secret: ACME_SECRET \}`/,
+    /^login.client_secret_env nothing defines where .* write `client_secret: \{ secret: ACME_SECRET \}`/,
   ],
   "no secret's name": [
     `client_id: c, client_secret: { secret: a-b }, ${ISSUER}`,
@@ -80,7 +80,7 @@ const BAD: Record<string, readonly [login: string, expected: RegExp, fields?: st
   ],
   "the owner of our database": [
     `client_id: c, client_secret_env: DATABASE_OWNER_URL, ${ISSUER}`,
-    /^login.client_secret_env `DATABASE_OWNER_URL` is a variable of the service itself/,
+    /^login.client_secret_env `DATABASE_OWNER_URL` is one of the service's own variables/,
   ],
   "none with a secret": [
     `client_id: c, client_secret: { secret: A }, token_auth: none, ${ISSUER}`,

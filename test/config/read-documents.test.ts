@@ -71,7 +71,7 @@ const REFUSED: readonly (readonly [name: string, text: string, problems: readonl
   [
     "an expression without quotes",
     "url: {{ $x }}\n",
-    ['f:1:7 an expression in {{ }} must stand in quotes: "{{ … }}"'],
+    ['f:1:7 an expression in {{ }} must be in quotes: "{{ … }}"'],
   ],
   ["a list as a key", "? [a]\n: b\n", ["f:1:3 a key must be text"]],
   [

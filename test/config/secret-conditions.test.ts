@@ -18,9 +18,9 @@ login:
 ${steps}`;
 
 const CONDITION =
-  "a condition compares fields that are not secret, and asks of secret ones only `$exists($credential.<field>)`";
+  "a condition may compare only fields that are not secret, and test a secret one only with `$exists($credential.<field>)`";
 const TEMPLATE =
-  "a template inserts secret fields as they are, or by functions of texts, and chooses by fields that are not secret";
+  "a template may insert secret fields unchanged or through string functions, but its conditions may use only fields that are not secret";
 
 const PLACES: readonly (readonly [step: string, problem: string | null])[] = [
   [`{ when: "$credential.method = 'sms'", request: { url: /x } }`, null],
@@ -28,15 +28,15 @@ const PLACES: readonly (readonly [step: string, problem: string | null])[] = [
   [`{ request: { url: /x }, expect: { json: "method = $credential.method" } }`, null],
   [
     `{ when: "$credential.pin = '1'", request: { url: /x } }`,
-    `login.steps[0].when the outcome would tell of the secret field \`pin\`; ${CONDITION}`,
+    `login.steps[0].when the outcome would reveal something about the secret field \`pin\`; ${CONDITION}`,
   ],
   [
     `{ request: { url: /x }, expect: { json: "pin = $credential.pin" } }`,
-    `login.steps[0].expect.json the outcome would tell of the secret field \`pin\`; ${CONDITION}`,
+    `login.steps[0].expect.json the outcome would reveal something about the secret field \`pin\`; ${CONDITION}`,
   ],
   [
     `{ request: { url: /x }, extract: { a: { json: $credential.totp.code } } }`,
-    `login.steps[0].extract.a.json the outcome would tell of the secret field \`totp\`; ${CONDITION}`,
+    `login.steps[0].extract.a.json the outcome would reveal something about the secret field \`totp\`; ${CONDITION}`,
   ],
   [
     `{ when: "$string($credential) = 'x'", request: { url: /x } }`,
@@ -44,7 +44,7 @@ const PLACES: readonly (readonly [step: string, problem: string | null])[] = [
   ],
   [
     `{ request: { url: "/x/{{ $credential.pin = '1' ? 2 : 3 }}" } }`,
-    `login.steps[0].request.url the outcome would tell of the secret field \`pin\`; ${TEMPLATE}`,
+    `login.steps[0].request.url the outcome would reveal something about the secret field \`pin\`; ${TEMPLATE}`,
   ],
   // Said once, by who knows best.
   [

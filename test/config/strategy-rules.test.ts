@@ -208,7 +208,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "  steps:",
     "  stesp:",
     [
-      "8:3 login the key `steps` is missing (What is done, in this order); add it",
+      "8:3 login the key `steps` is missing (The steps, in order); add it",
       "9:3 login.stesp unknown key `stesp`; did you mean `steps`?",
     ],
   ],
@@ -257,7 +257,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "{ csrf: { css",
     "{ credential: { css",
     [
-      "11:18 login.steps[0].extract.credential `credential` is a reserved variable; extract it under another name",
+      "11:18 login.steps[0].extract.credential `credential` is a reserved variable; choose another name",
       "15:60 login.steps[1].request.form._csrf unknown variable `$csrf`; here there are: `$credential`",
     ],
   ],

@@ -22,7 +22,7 @@ const LOGINS: readonly (readonly [name: string, login: string, warnings: readonl
   [
     "that can't fail",
     `{ type: http, ${STEPS} }`,
-    [/^5:29 login\.steps any page of status 200 counts as logged in.*add a `check`/],
+    [/^5:29 login\.steps any page with status 200 counts as logged in.*add a `check`/],
   ],
   ["with an expectation", `{ type: http, ${STEPS.replace("} } }]", "} }, expect: { url: /home } }]")} }`, []],
   [
@@ -33,12 +33,12 @@ const LOGINS: readonly (readonly [name: string, login: string, warnings: readonl
   [
     "that may find nothing",
     `{ type: http, ${STEPS.replace("} } }]", "} }, extract: { t: { json: t, required: false } } }]")} }`,
-    [/any page of status 200/],
+    [/any page with status 200/],
   ],
   [
     "that is kept without a check",
     `{ type: http, cache: 1h, ${STEPS.replace("} } }]", "} }, expect: { url: /home } }]")} }`,
-    [/^5:8 login a cached session is used until its time is over/],
+    [/^5:8 login a cached session is used until it expires/],
   ],
   ["that is not kept", `{ type: http, cache: 0, check: { request: { url: /me } }, ${STEPS} }`, []],
   [
@@ -71,7 +71,7 @@ test("a read whose expression may find nothing is warned of, unless it says how 
   const read = (keys: string): string => `  - ${READ.replace("extra", "rows")}${keys} }`;
   const found = warningsOf(blueprint(read(", records: 'items[n > 1]'")));
   assert.deepEqual(
-    [found.length, /^6:\d+ nodes\[1\]\.records an answer in which/.test(found[0] ?? "")],
+    [found.length, /^6:\d+ nodes\[1\]\.records if this expression finds nothing/.test(found[0] ?? "")],
     [1, true],
     found[0],
   );
@@ -92,7 +92,7 @@ test("a write whose `expect` says what is right, and nothing what is wrong, is w
     );
   const found = write(", expect: { text: filed }");
   assert.deepEqual(
-    [found.length, /nodes\[2\]\.expect an answer that this does not take/.test(found[0] ?? "")],
+    [found.length, /nodes\[2\]\.expect an answer that doesn't meet this/.test(found[0] ?? "")],
     [1, true],
     found[0],
   );

@@ -77,7 +77,7 @@ test("a Blueprint with a node type of the operator's own runs; where the type is
   await assert.rejects(
     installation.serveProcess({ LATCHKEY_NODE_FILES: "/nowhere/total.ts" }),
     (error: Error) =>
-      /\/nowhere\/total\.ts: there is no such file; fix the path, or take it off the list\./.test(
+      /\/nowhere\/total\.ts: the file does not exist; correct the path, or remove it from the list\./.test(
         error.message,
       ),
   );
@@ -111,7 +111,7 @@ test("the node of docs/custom-nodes.md that sends: its answer as a text, and a r
   const gone = await run();
   assert.match(
     gone.stderr,
-    /^Node word: GET \S+\/motd answered 410; expected is 200\.\nThe answer: 410 from \S+\/motd\?lang=… \(text\/plain; charset=utf-8\)\n {2}No words any more\.$/m,
+    /^Node word: GET \S+\/motd returned 410; expected 200\.\nThe answer: 410 from \S+\/motd\?lang=… \(text\/plain; charset=utf-8\)\n {2}No words any more\.$/m,
   );
   rmSync(folder, { recursive: true });
 });

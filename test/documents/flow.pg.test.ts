@@ -93,7 +93,7 @@ test("when reads $nodes and $metadata; what is neither true, false nor nothing f
   assert.deepEqual(counts(await bench.run("when-metadata", { given: GOOD, po: "" })), { out: 2 });
   const run = await bench.run("when-text", { given: GOOD });
   assert.deepEqual([run.status.status, run.kind], ["failed", "data"]);
-  assert.match(String(run.detail), /^Node it: `when` must give true or false/);
+  assert.match(String(run.detail), /^Node it: `when` must evaluate to true or false/);
 });
 
 test("$counts are those of the node's from, before it runs", async () => {

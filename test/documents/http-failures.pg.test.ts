@@ -83,7 +83,7 @@ test("a read is tried three times on 429, 502, 503 and 504, and no other status 
   const { run, requests } = await runAgainst("quick");
   assert.deepEqual(
     [requests, run.detail],
-    [3, `Node read: GET ${bench.target.url}/x answered 503; expected is 200 to 299 (after 3 attempts).`],
+    [3, `Node read: GET ${bench.target.url}/x returned 503; expected 200 to 299 (after 3 attempts).`],
   );
 });
 
@@ -193,7 +193,7 @@ test("a failing node: the run fails with a fixed sentence; node and reason stand
       message: "The run did not complete. The operator's dashboard shows why.",
     },
   });
-  assert.equal(run.detail, `Node first: GET ${bench.target.url}/x answered 500; expected is 200 to 299.`);
+  assert.equal(run.detail, `Node first: GET ${bench.target.url}/x returned 500; expected 200 to 299.`);
   assert.equal(bench.target.seen("GET /never").length, 0);
   const { db } = bench.installation.database;
   const steps = await db.query<{ node: string; status: string; detail: string }>(

@@ -102,7 +102,7 @@ test("url, query and headers are templates; values can't leave their place, list
 
 test("a value that would climb out of its path fails the node", async () => {
   const run = await bench.run("query-headers", { ...BODY, w: ".." });
-  assert.match(String(run.detail), /^Node read: request.url: a value gives the path segment/);
+  assert.match(String(run.detail), /^Node read: request.url: a value is the path segment/);
 });
 
 test("json, form and text bodies by POST and PUT with effect: read", async () => {
@@ -265,7 +265,7 @@ test("expect: listed statuses only, a text that must be there and one that must 
   bench.target.on("GET /odd-status", { status: 404, json: { items: [{ id: 1 }] } });
   assert.deepEqual(dataOf(await bench.run("expects")), [{ id: 1 }]);
   const cases = [
-    [{ status: 201, json: { items: [] } }, /answered 201; expected is 404, 200\.$/],
+    [{ status: 201, json: { items: [] } }, /returned 201; expected 404, 200\.$/],
     [{ json: {} }, /: expected text `items` is not in the response\.$/],
     [{ json: { items: [], failed: "s3cr3t" } }, /: the response contains `failed`\.$/],
   ] as const;

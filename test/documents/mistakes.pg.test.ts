@@ -107,7 +107,7 @@ test("a wrong password, basic: the check says so; without one the node does, and
   bench.target.on("GET /items", { status: 401 });
   assert.match(
     await runAs("unchecked", "wrong"),
-    /GET \/items answered 401; expected is 200 to 299 \(the target did not take the credential of the slot "it"\)\./,
+    /GET \/items was answered with 401; expected 200 to 299 \(the target did not accept the credential of the slot "it"\)\./,
   );
   bench.target.on("GET /items", { json: { data: { items: [{ n: 1 }] } } });
 });
@@ -152,10 +152,10 @@ test("a wrong row selector, a wrong path, a changed layout and an error in a 200
   bench.target.on("GET /page", { json: { errors: [{ message: "no" }], data: null } });
   assert.match(
     (await read("records: data.items")).detail ?? "",
-    /no `data\.items`; the answer has: `errors`, `data`/,
+    /no `data\.items`; the answer has the fields `errors`, `data`/,
   );
   bench.target.on("GET /page", { json: { itms: [] } });
-  assert.match((await read("records: items")).log, /warning: no `items`; the answer has: `itms`/);
+  assert.match((await read("records: items")).log, /warning: no `items`; the answer has the fields `itms`/);
 });
 
 test("a wrong column is a warning of the step", async () => {
@@ -164,7 +164,7 @@ test("a wrong column is a warning of the step", async () => {
     "parse: { format: html, rows: tr.row, columns: { n: td, total: td.total } }",
   );
   assert.equal(detail, null);
-  assert.match(log, /warning: the column `total` \(`td\.total`\) is in none of 2 rows/);
+  assert.match(log, /warning: none of 2 rows has the column `total` \(`td\.total`\)/);
 });
 
 test("a bad expression on the data names node, record, field and expression", async () => {
@@ -287,5 +287,8 @@ test("an author's own run shows under a node what it warns of", async () => {
   );
   const { code, stdout, stderr } = await bench.installation.command("run", file);
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /^read \(http\) 0 records .*\n {2}warning: no `items`; the answer has: `itms`$/m);
+  assert.match(
+    stdout,
+    /^read \(http\) 0 records .*\n {2}warning: no `items`; the answer has the fields `itms`$/m,
+  );
 });

@@ -127,7 +127,7 @@ async function runThroughGate(body: object): Promise<EndedRun> {
 test("exactly what is not built, and dots for an address, are refused, by name and place", async () => {
   const of = async (name: string) => await bench.refusals(example(name));
   assert.deepEqual(await of("account"), [
-    "9:35 branding.logo_url is not a picture; write the picture itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)",
+    "9:35 branding.logo_url is not an image; embed the image itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)",
     "9:76 branding.support_url must be a web address that begins with https://, or mailto: and an email address",
     "10:1 webhooks `webhooks` is not built yet; remove it",
   ]);

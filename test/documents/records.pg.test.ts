@@ -138,7 +138,10 @@ test("filter keeps what is true, over several sources; anything but true, false 
     [1, 3, 1, 3],
   );
   const run = await bench.run("filter-bad", given([{ other: 1 }, { number: 8 }]));
-  assert.match(String(run.detail), /^Node odd: Record 1: where gives a number; it must give true or false/);
+  assert.match(
+    String(run.detail),
+    /^Node odd: Record 1: where evaluates to a number; it must be true or false/,
+  );
   assert.deepEqual(
     [run.kind, run.status.error.message],
     ["data", "The run did not complete. The operator's dashboard shows why."],
@@ -183,7 +186,7 @@ test("validate marks: data untouched, an error for each mistake, by field and co
 test("validate drops, or fails the run with counts only", async () => {
   assert.deepEqual(dataOf(await bench.run("drop", given(RECORDS))), [RECORDS[0]]);
   const failed = await bench.run("fail", given(RECORDS));
-  assert.equal(failed.detail, "Node checked: 2 of 3 records are not valid, and on_invalid is fail.");
+  assert.equal(failed.detail, "Node checked: 2 of 3 records are invalid, and on_invalid is fail.");
   assert.deepEqual(dataOf(await bench.run("fail", given([RECORDS[0]]))), [RECORDS[0]]);
 });
 

@@ -130,7 +130,7 @@ test("what could never work is refused too: variables that don't exist at a plac
     ],
     [
       "- { id: n, type: input, refKey: n, when: $count($nodes.list) > 0 }",
-      "nodes[2].when an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it",
+      "nodes[2].when an input must precede all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it",
     ],
     [
       "- { id: n, type: http, credential: it, request: { url: https://elsewhere.example/x }, records: $ }",

@@ -124,12 +124,15 @@ test("a file is the body, with its type; texts and JSON values are files as well
 test("a body of nothing fails the node, and a type that is none never becomes a header", async () => {
   const before = bench.target.seen("POST /documents").length;
   for (const [request, says] of [
-    ["file: upload", /request\.file: the node "upload" gives nothing/],
+    ["file: upload", /request\.file: the node "upload" has no output/],
     [
       'multipart: { a: { file: note, type: "{{ $inputs.note }}" } }',
       /request\.multipart\.a\.type is not a content type/,
     ],
-    ['multipart: { a: "{{ $inputs.terms }}" }', /request\.multipart\.a gives an object; it must give a text/],
+    [
+      'multipart: { a: "{{ $inputs.terms }}" }',
+      /request\.multipart\.a evaluates to an object; it must be a string/,
+    ],
   ] as const) {
     const { run: ended } = await run(sending(request), {
       note: "text/plain\r\nX-Own: 1",

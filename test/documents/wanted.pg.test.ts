@@ -328,7 +328,7 @@ ${FILED}`;
   assert.match(lost, /submit form of \/tktnew may have happened: .*on_unknown: fail/);
   assert.deepEqual(kept, ["in_doubt"]);
   const [gone, none] = await end("w-form-gone");
-  assert.match(gone, /submit form#ticket of \/tktnew: the page before has no form `form#ticket`/);
+  assert.match(gone, /submit form#ticket of \/tktnew: the previous page has no form `form#ticket`/);
   assert.deepEqual(none, []);
   assert.equal(bench.target.seen("POST /tktnew").length - before, 1);
 });
@@ -349,7 +349,7 @@ test("a write is looked up in an HTML page, and sent again when it is not there"
   const { body } = await bench.trigger("w-verify-nothing", { credential_id: credential });
   assert.match(
     String((await bench.ended(body.id)).detail),
-    /: verify: `text` gives nothing; it must give a text\.$/,
+    /: verify: `text` evaluates to nothing; it must be a string\.$/,
   );
 });
 

@@ -85,15 +85,10 @@ const CASES: readonly Case[] = [
     "a redirect that was followed is no answer to the write",
     to("/ticket/7"),
     ", expect: { status: [302] }",
-    doubt(/^the target answered 200; expected is 302$/),
+    doubt(/^the target returned 200; expected 302$/),
   ],
-  [
-    "nor is what the next page is",
-    to("/gone"),
-    "",
-    doubt(/^the target answered 404; expected is 200 to 299$/),
-  ],
-  ["nor that it asks for patience", to("/away"), "", doubt(/^the target answered 503$/)],
+  ["nor is what the next page is", to("/gone"), "", doubt(/^the target returned 404; expected 200 to 299$/)],
+  ["nor that it asks for patience", to("/away"), "", doubt(/^the target returned 503$/)],
   ["nor that it leads elsewhere", to("http://other.example/"), "", doubt(/redirected to other\.example/)],
   ["nor that it leads on and on", to("/tickets", 307), "", doubt(/redirected more than \d+ times/)],
   [
@@ -109,8 +104,8 @@ const CASES: readonly Case[] = [
     ", expect: { text: filed }",
     doubt(/^expected text `filed` is not/),
   ],
-  ["a 4xx is the target's no", { status: 422 }, "", refused(/answered 422; expected is 200 to 299\.$/)],
-  ["but not a 408", { status: 408 }, "", doubt(/^the target answered 408/)],
+  ["a 4xx is the target's no", { status: 422 }, "", refused(/returned 422; expected 200 to 299\.$/)],
+  ["but not a 408", { status: 408 }, "", doubt(/^the target returned 408/)],
   [
     "a 200 with errors, named by an expression",
     { json: { errors: [1] } },
@@ -128,7 +123,7 @@ const CASES: readonly Case[] = [
     "an answer that can't be held against the document",
     { json: { a: 1 } },
     ', expect: { json: "a" }',
-    doubt(/`json` gives a number; write a comparison/),
+    doubt(/`json` evaluates to a number; write a comparison/),
   ],
   [
     "an answer that is not JSON",
@@ -155,7 +150,7 @@ test("`verify` decides before a 4xx does", async () => {
   assert.deepEqual([there.state, there.status, there.times], ["completed", "done", 1]);
   bench.target.on("GET /found", { json: { there: false } });
   const absent = await write({ status: 409 }, keys);
-  assert.match(absent.state, /answered 409/);
+  assert.match(absent.state, /returned 409/);
   assert.deepEqual([absent.status, absent.times], ["ruled_out", 1]);
   // Named as the target's no: nothing is left to look up.
   const asked = bench.target.seen("GET /found").length;
@@ -165,7 +160,7 @@ test("`verify` decides before a 4xx does", async () => {
 
 test("a version from before keeps its meaning: what `expect` does not take is refused", async () => {
   const before = await write(to("/ticket/7"), ", expect: { status: [302] }", "edition: 1\n");
-  assert.match(before.state, /^failed: .*answered 200; expected is 302\.$/);
+  assert.match(before.state, /^failed: .*returned 200; expected 302\.$/);
   assert.equal(before.status, "refused");
 });
 

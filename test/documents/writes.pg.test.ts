@@ -156,7 +156,7 @@ test("a refusal ends the node: what was sent before stays, nothing after it is s
   const from = count();
   const run = await bench.run(await define(send()));
   assert.equal(run.status.status, "failed");
-  assert.match(run.detail ?? "", /Node sent: POST .*\/orders, record 2 answered 422; expected is 200 to 299/);
+  assert.match(run.detail ?? "", /Node sent: POST .*\/orders, record 2 returned 422; expected 200 to 299/);
   assert.equal(count() - from, 3);
   assert.deepEqual(
     (await writesOf(run)).map(({ status }) => status),

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { releaseLogin, takeLogin, takeLoginNext } from "#db/credentials/credentials.ts";
+import { releaseLogin, takeLogin, reserveLogin } from "#db/credentials/credentials.ts";
 import { Paces, SlotTooFar } from "#engine/waiting/paces.ts";
 import { systemClock } from "#lib/clock.ts";
 import { moveClock } from "../clock.ts";
@@ -168,7 +168,7 @@ test("a command that needs the right to log in has it before all runs in line", 
     async () => (await db().query("select 1 from run where line = $1", [bound])).length === 3 || undefined,
     PATIENCE_MS,
   );
-  await takeLoginNext(db(), bound, holder.runId);
+  await reserveLogin(db(), bound, holder.runId);
   gate.resolve();
   await completed(behind.slice(0, 1));
   const taken = async () => (await takeLogin(db(), bound, holder, 60_000)) === "taken" || undefined;

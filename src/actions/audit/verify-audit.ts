@@ -28,7 +28,7 @@ export type AuditFault =
   | "missing"
   /** An entry that this installation did not write. */
   | "inserted"
-  /** A genuine entry in a place that is not its own. */
+  /** A genuine entry at another place than its own. */
   | "moved"
   /** The end of the chain is gone. */
   | "truncated"
@@ -158,7 +158,7 @@ interface Walked {
   /** Entries up to the first fault. */
   readonly count: number;
   readonly head: Uint8Array;
-  /** Of the last entry. */
+  /** The id of the last entry. */
   readonly lastId: string;
   readonly finding: AuditFinding | null;
 }
@@ -243,11 +243,13 @@ function checkEnd(
     return truncated(
       `entries ${sequence} to ${last.count} are missing: the checkpoint of ${last.at} has them`,
     );
-  const told = end?.count ?? 0;
-  if (told > count)
-    return truncated(`entries ${sequence} to ${told} are missing: the end of the chain has a higher number`);
-  if (told < count || (end && !end.head.equals(head)))
-    return truncated(`the end of the chain was changed: it says ${told} entries, but there are ${count}`);
+  const recorded = end?.count ?? 0;
+  if (recorded > count)
+    return truncated(
+      `entries ${sequence} to ${recorded} are missing: the end of the chain has a higher number`,
+    );
+  if (recorded < count || (end && !end.head.equals(head)))
+    return truncated(`the end of the chain was changed: it says ${recorded} entries, but there are ${count}`);
   return null;
 }
 

@@ -52,13 +52,13 @@ interface Refused {
 /** `proposal`: the documents need two admins. Nothing was changed, and `changes` is empty; null: they are applied. */
 export type ApplyOutcome = (Changes<PlannedDocument> & { readonly proposal: NewProposal | null }) | Refused;
 
-/** `needs`: sentences, why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. */
+/** `needs`: sentences that say why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. */
 export type PlanOutcome = (Changes<PlannedDocument> & { readonly needs: readonly string[] }) | Refused;
 
 /** How documents are checked. */
 export interface CheckOptions {
   readonly check?: CheckSources;
-  /** Secrets of accounts that the settings give. */
+  /** Secrets of accounts that come from the settings. */
   readonly inFile?: KnownSecrets;
   /** Sees the valid documents before they are applied, when no other call can change the current ones; what it throws rejects them. */
   readonly inspect?: (db: Database, documents: readonly CheckedDocument[]) => Promise<void>;
@@ -132,7 +132,7 @@ export async function lockApply(tx: Database): Promise<void> {
 
 export type ConfirmedOutcome =
   | Changes<PlannedDocument>
-  /** Sentences: what has changed since it was proposed. Nothing was applied. */
+  /** Sentences that say what has changed since it was proposed. Nothing was applied. */
   | { readonly ok: false; readonly stale: readonly string[] };
 
 /**
@@ -255,7 +255,7 @@ async function makePlan(
   );
   const refused = new Set(inForce.refused.map(({ kind, account, id }) => keyOf(kind, account, id)));
   const rules = await readRules(tx, new Set(checked.map(({ account }) => account)));
-  // Accounts first, then what belongs to them: a document may come before its account in the files.
+  // Accounts first, then their documents, because in the files a document may precede its account.
   const inOrder = (["account", "strategy", "blueprint"] as const).flatMap((kind) =>
     checked.filter((each) => each.kind === kind),
   );

@@ -5,7 +5,7 @@ import { accountSchema, configLimits } from "#domain/config-schema.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkDuration, checkOrigins } from "./check-values.ts";
 
-/** docs/accounts.md says what an account may have. */
+/** docs/accounts.md describes account documents. */
 export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
   return [
     ...checkShape(accountSchema, document, []),

@@ -3,11 +3,11 @@ import { quote, type ConfigFinding } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import type { LocatedUse } from "./read-expressions.ts";
 
-/** What the expressions of a Blueprint may name. */
+/** The names that the expressions of a Blueprint may use. */
 export interface BlueprintNames {
   readonly inputs: ReadonlySet<string>;
   readonly metadata: ReadonlySet<string>;
-  /** What each node gives; null when that can't be known. */
+  /** The kind of each node's output; null if it can't be determined. */
   readonly nodes: ReadonlyMap<string, "value" | "records" | "results" | null>;
 }
 

@@ -18,15 +18,15 @@ import { withCommonKeys } from "./typed-config.ts";
 /** Spec, Top-level key routing: the keys of a trigger that belong to the service. */
 const RESERVED_TRIGGER_KEYS = ["credential_id", "credential_ids", "run_name"];
 
-/** What a Blueprint's check must know of the strategies of its account. */
+/** What a Blueprint's check needs to know about the strategies of its account. */
 export interface SlotStrategy {
-  /** Origins that requests with its credentials may go to; null when its own document leaves that open. */
+  /** Origins that requests with its credentials may reach; null if its own document is invalid in this respect. */
   readonly hosts: readonly string[] | null;
 }
 
 const untypedNode = Type.Object(commonNodeKeys);
 
-/** docs/blueprints.md says what a Blueprint may have. `strategies`: those of its account, by id. */
+/** docs/blueprints.md describes Blueprint documents. `strategies`: those of its account, by id. */
 export function checkBlueprint(
   document: JsonObject,
   strategies: ReadonlyMap<string, SlotStrategy>,

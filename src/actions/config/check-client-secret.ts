@@ -7,15 +7,15 @@ import { writtenOrigin } from "#strategies/oauth/oauth-url.ts";
 /** The origins that each secret may reach, by `<account>/<name>`. */
 export type KnownSecrets = ReadonlyMap<string, readonly string[]>;
 
-/** Where the client's secret would be sent, as far as the document says it: the token endpoint's origin, or the issuer's. */
+/** Where the client's secret would be sent, if the document states it: the origin of the token endpoint or of the issuer. */
 export function tokenOrigin({ token_url: url, issuer }: JsonObject): string | null {
   const written = url ?? issuer;
   return typeof written === "string" ? writtenOrigin(written) : null;
 }
 
 /**
- * Where a strategy from before account secrets can send its client's secret: the origins that its login names, and where only the
- * metadata of an issuer say which the token endpoint is, its hosts.
+ * The origins to which a strategy from before account secrets can send its client's secret: those in its login and, if the token
+ * endpoint is only known from an issuer's metadata, its hosts.
  */
 export function namedOrigins({ login, hosts }: Pick<Strategy, "login" | "hosts">): readonly string[] {
   const { token_url: url, issuer } = login;
@@ -27,7 +27,7 @@ export function namedOrigins({ login, hosts }: Pick<Strategy, "login" | "hosts">
   return [...new Set(found)].filter((origin) => originProblem(origin) === null);
 }
 
-/** A secret is sent to its own origins and nowhere else. One that nobody has given yet is no mistake of the document. */
+/** A secret is only sent to its own origins. A secret that has not been set yet is not a mistake of the document. */
 export function checkClientSecret(
   { login }: JsonObject,
   account: string,

@@ -139,7 +139,10 @@ function checkKind(
   }
 }
 
-/** A login in force that names a variable goes on until it is taken over: its strategy can be changed elsewhere meanwhile, and retired. */
+/**
+ * A current login that names a variable keeps working until the variable is imported: until then, other parts of its strategy can
+ * be changed, and it can be retired.
+ */
 function isSameLogin({ login }: JsonObject, inForce: Strategy["login"] | undefined): boolean {
   if (!isJsonObject(login)) return false;
   const { cache: _cache, lockout: _lockout, ...rest } = login;

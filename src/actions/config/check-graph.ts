@@ -92,7 +92,7 @@ function checkCounts(
     }));
 }
 
-/** Inputs come before all other nodes, so that `$inputs` is the same for every one. */
+/** Inputs precede all other nodes, so that every node sees the same `$inputs`. */
 function checkInputWhen({ type }: DraftNode, uses: readonly LocatedUse[]): readonly ConfigFinding[] {
   if (type !== "input") return [];
   const message =
@@ -115,7 +115,7 @@ function checkCycles(
   );
   const findings: ConfigFinding[] = [];
   let ids = drafts.flatMap(({ id }) => (id === null ? [] : [id]));
-  // One finding a cycle; nodes of a found one are left out of the search for the next.
+  // One finding per cycle. The nodes of a cycle are excluded from the search for further ones.
   for (let cycle = findCycle(ids, dependencies); cycle !== undefined; cycle = findCycle(ids, dependencies)) {
     const [first = "", ...rest] = cycle;
     const trail = [first, ...rest].map(quote).join(" reads ");

@@ -18,7 +18,7 @@ const NOT_IN_A_LOGIN = [
 export interface LoginNames {
   /** Field key to field type (null when it is not known); null when the strategy's fields could not be read. */
   readonly fields: ReadonlyMap<string, string | null> | null;
-  /** What is extracted before the place. */
+  /** The variables that are extracted before this place. */
   extractedBefore(path: ConfigPath): readonly string[];
 }
 

@@ -15,7 +15,7 @@ import { checkTyped, ownKeys, withCommonKeys } from "./typed-config.ts";
 
 const PATH = ["login"] as const;
 
-/** A strategy's `login`: its type, the keys of the type, what its expressions name, where its requests go. */
+/** Checks a strategy's `login`: its type, the type's keys, the names in its expressions, the destinations of its requests. */
 export function checkLogin(login: JsonObject, strategy: JsonObject): readonly ConfigFinding[] {
   const { type } = login;
   const cache = checkDuration(login["cache"], [...PATH, "cache"], {
@@ -57,12 +57,12 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
     ...ofType,
     ...withoutSamePlace(ofRequests, ofType),
     ...ofVariables,
-    // A field that does not exist is no secret one.
+    // A field that does not exist is not secret.
     ...withoutSamePlace(checkSecretUses(loginType, login, strategy["fields"]), ofVariables),
   ];
 }
 
-/** What an author's yes or no would tell of a secret field, in the trace of a test login or in an error. */
+/** Expressions whose outcome would reveal something about a secret field, in the trace of a test login or in an error. */
 function checkSecretUses(
   type: LoginType,
   login: JsonObject,
@@ -84,7 +84,7 @@ function checkCacheFits(type: LoginType, login: JsonObject): readonly ConfigFind
   return [{ path: [...PATH, "cache"], at: "key", message }];
 }
 
-/** With a host that can't be read, no URL can be said to be outside of the hosts; that is reported at `hosts`. */
+/** If a host can't be parsed, no URL can be checked against the hosts; the problem is reported at `hosts`. */
 function checkUrls(login: JsonObject, hosts: Json | undefined): readonly ConfigFinding[] {
   const read = readOrigins(hosts);
   const isWhole = Array.isArray(hosts) && hosts.length > 0 && hosts.length === read.length;
@@ -122,7 +122,7 @@ function extractedBefore(type: LoginType, login: JsonObject, path: ConfigPath): 
   return extractsOf(type, { ...login, steps: steps.slice(0, step) });
 }
 
-/** `extracts` expects a login that its schema accepts; of a broken one it may not make sense of a step. */
+/** `extracts` expects a login that satisfies its schema; for an invalid one it may fail. */
 function extractsOf(type: LoginType, login: JsonObject): readonly string[] {
   try {
     return type.extracts?.(ownKeys(login, commonLoginKeys)) ?? [];

@@ -11,10 +11,10 @@ import { checkDuration, checkUnique } from "./check-values.ts";
 import { commonOf, type DraftNode } from "./read-nodes.ts";
 import { checkTyped } from "./typed-config.ts";
 
-/** Of a node whose type is not known, the common keys can be checked, and no others. */
+/** For a node of an unknown type, only the common keys can be checked. */
 const untypedNode = Type.Object(commonNodeKeys);
 
-/** Every node by itself: its type, its keys, its ids; not what it is connected with. */
+/** Checks every node by itself: its type, its keys, its ids, but not its connections. */
 export function checkNodes(nodes: Json | undefined, drafts: readonly DraftNode[]): readonly ConfigFinding[] {
   const notObjects = (Array.isArray(nodes) ? nodes : []).flatMap((node: Json, index: number) =>
     isJsonObject(node)
@@ -82,7 +82,10 @@ export function checkCommon({ value, path, nodeType }: DraftNode): readonly Conf
   ];
 }
 
-/** A Blueprint gives results, each under a key of its own. Handles have dots of their own, so `a.b` can't collide. */
+/**
+ * A Blueprint must have results, each with a unique key. Names can't contain dots, so `<refKey>.<handle>` can't collide with
+ * another key.
+ */
 function checkResults(drafts: readonly DraftNode[]): readonly ConfigFinding[] {
   const outputs = drafts.filter((draft) => draft.gives === "results");
   const refKeys = outputs.flatMap(({ config, path }) =>

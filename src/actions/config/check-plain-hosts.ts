@@ -14,7 +14,7 @@ export function checkPlainHosts({ hosts, insecure }: JsonObject): readonly Confi
   });
 }
 
-/** The hosts of a document, checked or from before, that are reached over public, unencrypted HTTP. */
+/** The hosts of a document, new or current, that are reached over public, unencrypted HTTP. */
 export function plainHosts(document: JsonObject): readonly string[] {
   return texts(document["hosts"]).filter(isPlainPublic);
 }

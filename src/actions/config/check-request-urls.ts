@@ -1,10 +1,10 @@
 import { isJsonObject, type Json } from "#domain/json.ts";
 import { quote, quoteList, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
 
-/** A base for resolving what is written; no origin that anybody can list. */
+/** A base for resolving URLs, with an origin that can't be listed in a document. */
 const RELATIVE = "https://relative.invalid";
 
-/** Before an expression stands either a whole host, ended by `/`, `?` or `#`, or the beginning of a path. */
+/** The text before an expression is either a complete host, terminated by `/`, `?` or `#`, or the beginning of a path. */
 const HOST_IS_FIXED = /^(?:(?:[a-z][a-z0-9+.-]*:)?[/\\]{2}[^/\\?#]+[/\\?#]|[/?#][^/\\]|[^:/\\?#]+[/?#])/i;
 
 export interface LocatedUrl {

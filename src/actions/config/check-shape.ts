@@ -6,8 +6,8 @@ import { explainShapeError } from "./explain-shape-error.ts";
 
 export type CheckShape = (value: Json, path: ConfigPath) => readonly ConfigFinding[];
 
-// The schemas are ours and constants: checking them against the meta schemas would cost 0.4 s of every start,
-// and what is compiled runs once or twice: making that code shorter takes longer than running it.
+// Our schemas are constants: checking them against the meta schemas would cost 0.4 s at every start. The compiled code runs only
+// once or twice, so optimising it would take longer than running it.
 const ajv = new Ajv2020({
   allErrors: true,
   verbose: true,
@@ -18,7 +18,7 @@ const ajv = new Ajv2020({
 });
 const compiled = new WeakMap<TSchema, CheckShape>();
 
-/** Every way in which a value misses a schema of ours, in plain sentences. The value stands at `path`. */
+/** Every violation of one of our schemas by the value at `path`, in plain sentences. */
 export function checkShape(schema: TSchema, value: Json, path: ConfigPath): readonly ConfigFinding[] {
   let check = compiled.get(schema);
   if (check === undefined) {
@@ -53,7 +53,7 @@ const isWithin = (inner: string, outer: string): boolean => inner === outer || i
  */
 function leaveClosestBranches(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   let left = errors;
-  // Inner unions come before outer ones, so that an outer one compares branches that are already thinned.
+  // Inner unions are processed before outer ones, so that an outer one compares branches that are already reduced.
   for (const union of errors.filter(isUnion)) {
     if (!left.includes(union)) continue;
     const inside = left.filter(
@@ -82,7 +82,10 @@ function leaveClosestBranches(errors: readonly ErrorObject[]): readonly ErrorObj
 
 const OTHER_TYPE = 1_000;
 
-/** How far the value is from a branch: a wrong type or a wrong constant at its root counts most, a near misspelling least. */
+/**
+ * The distance of the value from a branch: a wrong type or constant at its root has the largest weight, a likely misspelling the
+ * smallest.
+ */
 function distanceOf(branch: readonly ErrorObject[], instancePath: string): number {
   let distance = 0;
   for (const error of branch) {

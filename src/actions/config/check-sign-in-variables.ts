@@ -3,12 +3,12 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { isSecretField } from "#domain/strategy.ts";
 import type { LocatedUse } from "./read-expressions.ts";
 
-/** What is only sent to the token endpoint, in a request's body or its headers. */
+/** Keys that are only sent to the token endpoint, in a request's body or headers. */
 const NOT_IN_A_URL: ReadonlySet<string> = new Set(["client_secret"]);
 
 /**
- * docs/decisions/0014: no secret in a URL. What an `oauth2` login writes into the address of the target's own login is seen by
- * browsers, histories and logs; of the other grants the parameters go in a body, but endpoints stay URLs.
+ * docs/decisions/0014: no secret in a URL. Parameters in the URL of the target's own login are visible in browsers, histories and
+ * logs. With the other grants, parameters are sent in a body, but endpoints are still URLs.
  */
 export function checkSignInVariables(
   uses: readonly LocatedUse[],

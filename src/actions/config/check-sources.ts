@@ -19,7 +19,7 @@ export type CheckSources = (
   known: KnownConfig,
 ) => CheckedSources | Promise<CheckedSources>;
 
-/** Reads documents and checks them against each other and against what is known. Never throws for what they say. */
+/** Reads documents and checks them against each other and against the known documents. Never throws because of their content. */
 export function checkSources(sources: readonly ConfigSource[], known: KnownConfig): CheckedSources {
   const read = readDocuments(sources);
   const { checked, problems } = checkConfig(read.documents, known);
@@ -34,7 +34,7 @@ export interface CheckThreadData {
   readonly nodeFiles: readonly string[];
 }
 
-/** What the thread that checks is asked. */
+/** A job for the check thread. */
 export interface CheckJob {
   readonly sources: readonly ConfigSource[];
   readonly known: KnownConfig;

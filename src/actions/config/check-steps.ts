@@ -13,7 +13,7 @@ interface Expressions {
   readonly findings: readonly ConfigFinding[];
 }
 
-/** The steps of a loop as `http` nodes by themselves, whatever type they say; none of any other node. */
+/** The steps of a loop as separate `http` nodes, whatever type they state; empty for any other node. */
 export function stepDrafts(loop: DraftNode): readonly DraftNode[] {
   const { steps } = loop.value;
   if (loop.type !== "loop" || !Array.isArray(steps)) return [];
@@ -22,13 +22,13 @@ export function stepDrafts(loop: DraftNode): readonly DraftNode[] {
   );
 }
 
-/** A loop without its steps, whose expressions see more than its own. */
+/** The loop without its steps, whose expressions have more variables. */
 export function withoutSteps({ type, value }: DraftNode): JsonObject {
   if (type !== "loop") return value;
   return Object.fromEntries(Object.entries(value).filter(([key]) => key !== "steps"));
 }
 
-/** What a step sees besides: the record also where the root is an answer, and what the steps before it have given. */
+/** Additional variables of a step: the record, even where the root is an answer, and the outputs of earlier steps. */
 const OF_TURN = ["record", "steps", "index", "isValid", "errors"];
 const SCOPES: readonly ExpressionScopeKind[] = ["request", "response", "verify", "record"];
 
@@ -47,7 +47,7 @@ export function readStepExpressions(loop: DraftNode): Expressions {
   };
 }
 
-/** What the steps say beside their own keys. `own`: what the other expressions of the loop read. */
+/** The variables that the steps' expressions read. `own`: those of the loop's other expressions. */
 export function checkSteps(
   loop: DraftNode,
   drafts: readonly DraftNode[],

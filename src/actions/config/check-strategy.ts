@@ -7,7 +7,7 @@ import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
 
-/** docs/strategies.md says what a strategy may have. */
+/** docs/strategies.md describes strategy documents. */
 export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
   const { hosts, fields, login } = document;
   return [
@@ -24,7 +24,7 @@ export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
 }
 
 function checkHostsGiven(hosts: Json | undefined, login: Json | undefined): readonly ConfigFinding[] {
-  // A credential that is only stored goes nowhere.
+  // A credential that is only stored is never sent.
   if (!isJsonObject(login) || login["type"] === "none") return [];
   if (hosts === undefined)
     return [
@@ -36,7 +36,7 @@ function checkHostsGiven(hosts: Json | undefined, login: Json | undefined): read
     : [];
 }
 
-/** An end user may have nothing to type here: who logs in at the target itself. */
+/** There may be no fields, if the end user logs in at the target itself. */
 function checkFieldsGiven(fields: Json | undefined, login: Json | undefined): readonly ConfigFinding[] {
   if (fields !== undefined || (isJsonObject(login) && login["type"] === "oauth2")) return [];
   return [{ path: [], message: "the key `fields` is missing (the fields of the hosted form); add it" }];
@@ -76,7 +76,7 @@ function checkField(field: Json, path: ConfigPath): readonly ConfigFinding[] {
   ];
 }
 
-/** Keys that say nothing of a type: refused, so that nobody believes that they do. */
+/** Keys that have no effect for a type are refused, so that nobody relies on them. */
 const KEYS_WITHOUT_MEANING: ReadonlyMap<string, readonly string[]> = new Map([
   ["select", ["pattern", "min_length", "max_length"]],
   ["checkbox", ["pattern", "min_length", "max_length", "placeholder", "autocomplete"]],

@@ -10,10 +10,10 @@ import {
   type CheckThreadData,
 } from "./check-sources.ts";
 
-/** Nobody reads more of them, and each is a line of an answer. */
+/** Nobody reads more of them, and each adds a line to the answer. */
 const PROBLEMS_MAX = 1_000;
 
-/** What the main thread gets, and goes on working with, is bounded here. */
+/** Limits the size of the result, which the main thread processes further. */
 function answer({ sources, known }: CheckJob): CheckedSources {
   const { checked, problems } = checkSources(sources, known);
   let characters = 0;
@@ -32,7 +32,7 @@ function answer({ sources, known }: CheckJob): CheckedSources {
 
 const data = workerData as Partial<CheckThreadData> | null;
 if (data?.threadOf === CHECK_THREAD) {
-  // It says when it has loaded what it needs: that is no part of anybody's time.
+  // Reports when its modules are loaded, because loading must not count towards a check's time limit.
   void addNodeFiles(data.nodeFiles ?? []).then(() => {
     parentPort?.on("message", (job: CheckJob) => parentPort?.postMessage(answer(job)));
     parentPort?.postMessage("ready");

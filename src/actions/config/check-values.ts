@@ -15,7 +15,7 @@ export function checkOrigins(list: Json | undefined, path: ConfigPath): readonly
   });
 }
 
-/** The origins of a list that can be compared with; others are reported by `checkOrigins`. */
+/** The valid origins of a list; the others are reported by `checkOrigins`. */
 export function readOrigins(list: Json | undefined): readonly string[] {
   return Array.isArray(list)
     ? list.filter((origin: Json) => typeof origin === "string" && explainOrigin(origin) === null)
@@ -35,7 +35,7 @@ function explainOrigin(origin: string): string | null {
   return url.origin === origin ? null : `must be scheme, host and port only; write ${quote(url.origin)}`;
 }
 
-/** A duration's bounds; its form is the schema's. `zero`: 0 has a meaning of its own. */
+/** Checks a duration's bounds; the schema checks its form. `zero`: 0 is allowed and has a special meaning. */
 export function checkDuration(
   value: Json | undefined,
   path: ConfigPath,
@@ -75,7 +75,7 @@ export function checkPattern(pattern: Json | undefined, path: ConfigPath): reado
   }
 }
 
-/** Names that stand twice in a list of `{name, path}`. Each repetition is a finding that says where the first is. */
+/** Finds duplicate names in a list of `{name, path}`. Each duplicate is a finding that says where the first one is. */
 export function checkUnique(
   named: readonly { readonly name: string; readonly path: ConfigPath }[],
   explain: (name: string, first: ConfigPath) => string,
@@ -88,7 +88,7 @@ export function checkUnique(
   });
 }
 
-/** A type's own check says more of a place (of a `url`, say) than the general ones. */
+/** A type's own check says more about a place (such as a `url`) than the general ones. */
 export function withoutSamePlace(
   general: readonly ConfigFinding[],
   own: readonly ConfigFinding[],

@@ -13,8 +13,8 @@ import { loginTypes } from "#strategies/registry.ts";
 import { withCommonKeys } from "./typed-config.ts";
 
 /**
- * The shape of every document as one JSON Schema (2020-12) with descriptions, for editors: `latchkey schema`. What no schema
- * can say (names that must exist, expressions that must compile) is left to `latchkey validate`.
+ * The shape of every document as one JSON Schema (2020-12) with descriptions, for editors: `latchkey schema`. Requirements that a
+ * schema can't express (names that must exist, expressions that must compile) are checked by `latchkey validate`.
  */
 export function configSchema(): JsonObject {
   const nodes = [...nodeTypes.values()];
@@ -52,7 +52,7 @@ interface Typed {
   readonly schema: Parameters<typeof withCommonKeys>[1]["schema"];
 }
 
-/** Said by `else`: an object with a `then` is taken for a promise. */
+/** Expressed with `else`, because an object with a `then` is treated as a promise. */
 const when = (condition: JsonObject, definition: string): JsonObject => ({
   if: { not: condition },
   else: { $ref: `#/$defs/${definition}` },
@@ -87,7 +87,7 @@ function definitions(
   );
 }
 
-/** Keys of a document whose items have a schema of their own. */
+/** Keys of a document whose items have separate schemas. */
 function withParts(schema: TSchema, parts: Readonly<Record<string, JsonObject>>): JsonObject {
   const { properties, ...rest } = plain(schema);
   const own = Object.entries(isJsonObject(properties) ? properties : {}).map(([key, value]) => {
@@ -97,7 +97,7 @@ function withParts(schema: TSchema, parts: Readonly<Record<string, JsonObject>>)
   return { ...rest, properties: Object.fromEntries(own) };
 }
 
-/** As JSON, without our own annotations. */
+/** The schema as JSON, without our own annotations. */
 function plain(schema: TSchema): JsonObject {
   const tree = withoutAnnotations(JSON.parse(JSON.stringify(schema)) as Json);
   return isJsonObject(tree) ? tree : {};

@@ -80,7 +80,7 @@ export function explainShapeError(error: ErrorObject): readonly Explanation[] {
       return [{ message: "lists the same thing twice; remove one" }];
     case "propertyNames":
     case "if":
-      // The error inside says what is wrong.
+      // The inner error explains the problem.
       return [];
     default:
       return [{ message: error.message ?? `breaks the rule ${quote(error.keyword)}` }];
@@ -143,7 +143,7 @@ function branchesOf(schema: Schema): readonly Schema[] {
   return branches === undefined ? [schema] : branches.flatMap(branchesOf);
 }
 
-/** The value has the type of no branch: say what all the branches take. */
+/** The value has the type of no branch: list what all branches accept. */
 function explainUnion(schema: Schema, data: unknown): string {
   const branches = branchesOf(schema);
   if (branches.some((branch) => branch["pattern"] === DURATION_PATTERN)) return DURATION;

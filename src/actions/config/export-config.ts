@@ -23,7 +23,7 @@ export const toYaml = (document: string): string =>
     aliasDuplicateObjects: false,
   });
 
-/** What is in force, of one account or of all: accounts first. Applied again it changes nothing. Throws OperatorError. */
+/** Exports the current documents of one account or of all, accounts first. Applying them again changes nothing. Throws OperatorError. */
 export async function exportConfig(
   db: Database,
   account: string | null,

@@ -20,9 +20,9 @@ interface Step {
 }
 
 /**
- * Why a set of documents needs two admins; empty: it does not. `rules`: by slug, as they are before the set is applied. A strategy's
- * first version needs none as long as no credential is connected; a Blueprint's first version with hosts does, or the rule would be
- * void by another key.
+ * The reasons why a set of documents needs two admins; empty: it doesn't. `rules`: by slug, before the set is applied. A
+ * strategy's first version needs only one admin as long as no credential is connected. A Blueprint's first version with hosts
+ * needs two; otherwise the rule could be circumvented with a new key.
  */
 export async function findNeeds(
   db: Database,

@@ -10,14 +10,14 @@ const FIRST_KEY = "the first key says what a document is: `account`, `strategy` 
 const isKind = (key: string | undefined): key is DocumentKind =>
   (DOCUMENT_KINDS as readonly (string | undefined)[]).includes(key);
 
-/** A document says what it is in its first key (docs/decisions/0030). With a misplaced key the rest is still checked. */
+/** The first key of a document determines its kind (docs/decisions/0030). With a misplaced key the rest is still checked. */
 export function identifyDocument(document: JsonObject): {
   readonly kind: DocumentKind | null;
   readonly findings: readonly ConfigFinding[];
 } {
   const keys = Object.keys(document);
   const first = keys[0];
-  // `account` stands in every document, so the other two say more.
+  // Every document has `account`, so the other two keys are more specific.
   const meant =
     keys.find((key) => key === "strategy" || key === "blueprint") ?? keys.find((key) => key === "account");
   if (first === undefined) return { kind: null, findings: [{ path: [], message: `is empty; ${FIRST_KEY}` }] };

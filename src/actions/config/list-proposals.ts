@@ -136,7 +136,7 @@ const showDocument = ({ kind, account, id, before, after }: ProposedDocument) =>
   ).map(showDifference),
 });
 
-/** Throws OperatorError: there is none, or it was not written by this installation. */
+/** Throws OperatorError if there is no such proposal, or this installation did not write it. */
 export async function requireProposal(
   read: () => Promise<Proposal | undefined>,
   id: string,

@@ -21,7 +21,7 @@ import { keyText, TooMuchYaml, yamlToJson, type AliasTargets, type ExpansionBudg
 
 /** A configuration file is written by hand; one over 1 MiB is a mistake. */
 const FILE_CHARACTERS_MAX = 1_048_576;
-/** After the first few, a syntax error only repeats itself. */
+/** After the first few, the errors are consequences of the earlier ones. */
 const SYNTAX_ERRORS_MAX = 10;
 
 export interface Position {
@@ -70,7 +70,7 @@ function readFile(file: string, text: string): { documents: SourceDocument[]; pr
   const budget: ExpansionBudget = { valuesLeft: limits.jsonValuesMax };
   try {
     for (const parsed of parse(text, lines)) {
-      // After an error the parser is out of step: its further expectations say nothing.
+      // After an error the parser has lost its place: its further messages are meaningless.
       const errors = [...parsed.errors, ...parsed.warnings].filter(
         ({ code }, index) => index === 0 || code !== "UNEXPECTED_TOKEN",
       );
@@ -120,7 +120,7 @@ function explainSyntax(
   const before = text.slice(Math.max(0, (error.pos[0] ?? 0) - 1), error.pos[0]);
   if (error.code === "NON_STRING_KEY") {
     return at === "{ " || at === "{{" || before === "{"
-      ? 'an expression in {{ }} must stand in quotes: "{{ … }}"'
+      ? 'an expression in {{ }} must be in quotes: "{{ … }}"'
       : "a key must be text";
   }
   if (error.code === "TAG_RESOLVE_FAILED")
@@ -128,7 +128,7 @@ function explainSyntax(
   if (error.code === "RESOURCE_EXHAUSTION") return TOO_DEEP;
   if (error.code === "TAB_AS_INDENT") return "a tab can't indent YAML; use spaces";
   const isText = error.code === "UNEXPECTED_TOKEN" || error.code === "BLOCK_AS_IMPLICIT_KEY";
-  return `YAML syntax: ${shorten(error.message, 200)}${isText ? "; text with special characters must stand in quotes" : ""}`;
+  return `YAML syntax: ${shorten(error.message, 200)}${isText ? "; text with special characters must be in quotes" : ""}`;
 }
 
 class LocatedDocument implements SourceDocument {

@@ -17,8 +17,8 @@ export interface LocatedUse {
 }
 
 /**
- * Compiles every expression of a value, found by its schema's annotations, and lists the variables that they read.
- * `requestScope` is what the scope `request` means here, and `added` what a scope has besides its own variables.
+ * Compiles every expression of a value, found by its schema's annotations, and lists the variables that they read. `requestScope`
+ * is the meaning of the scope `request` here; `added` are additional variables by scope.
  */
 export function readExpressions(
   schema: TSchema,
@@ -52,12 +52,12 @@ export function readExpressions(
 }
 
 function explainCompileError(expression: string, message: string, position: number): string {
-  // A template whose braces don't match says so itself.
+  // A template with unbalanced braces has its own message.
   if (message.startsWith("{{")) return shorten(message, 200);
   return `the expression ${shorten(message, 200)} (${quote(near(expression, position))})`;
 }
 
-/** The whole of a short expression, else what stands around the place. */
+/** A short expression as a whole; of a longer one, the text around the position. */
 function near(expression: string, position: number): string {
   if (expression.length <= 60) return expression;
   const start = Math.max(0, position - 30);

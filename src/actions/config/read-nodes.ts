@@ -14,7 +14,7 @@ import {
 import { nodeTypes } from "#nodes/registry.ts";
 import { ownKeys } from "./typed-config.ts";
 
-/** A node of a document that may be wrong anywhere: what of it could be read. */
+/** The readable parts of a node whose document may be invalid. */
 export interface DraftNode {
   readonly path: ConfigPath;
   readonly id: string | null;
@@ -24,7 +24,7 @@ export interface DraftNode {
   readonly value: JsonObject;
   /** The keys of its type. */
   readonly config: JsonObject;
-  /** What it reads, and where that is written. */
+  /** The sources of a node, and their places in the document. */
   readonly sources: readonly (Omit<NamedSource, "path"> & { readonly path: ConfigPath })[];
   /** Null when that can't be known. */
   readonly gives: FlowKind | "results" | null;
@@ -59,7 +59,7 @@ export function readNode(value: JsonObject, path: ConfigPath): DraftNode {
   };
 }
 
-/** As `edgesOf`, with the places of all: the common `from` first, then whatever other key of the node names the source. */
+/** Like `edgesOf`, but with all places: first the common `from`, then the node's other keys that name sources. */
 function readSources(value: JsonObject, config: JsonObject, path: ConfigPath): DraftNode["sources"] {
   const { from } = value;
   const common: DraftNode["sources"] = Array.isArray(from)
@@ -76,7 +76,7 @@ function readSources(value: JsonObject, config: JsonObject, path: ConfigPath): D
   return [...common, ...own];
 }
 
-/** `gives` expects a config that its schema accepts; of a broken one it may not make sense of a key. */
+/** `gives` expects a config that satisfies its schema; for an invalid one it may fail. */
 function readGives(nodeType: NodeType | null, config: JsonObject): DraftNode["gives"] {
   try {
     return nodeType?.gives(config) ?? null;
@@ -85,7 +85,7 @@ function readGives(nodeType: NodeType | null, config: JsonObject): DraftNode["gi
   }
 }
 
-/** What a type's `check` may know of the common keys. */
+/** The common keys that a type's `check` can use. */
 export function commonOf(node: DraftNode): CheckedCommon {
   const common = node.sources.filter(({ path }) => path[node.path.length] === "from");
   return {

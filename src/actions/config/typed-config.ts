@@ -4,14 +4,17 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";
 import { checkShape } from "./check-shape.ts";
 
-/** What the parts that a type defines (a node's, a login's) have in common for the check. */
+/** What node types and login types have in common for the check. */
 interface ConfigType {
   readonly schema: TObject;
 }
 
 const merged = new WeakMap<TObject, TObject>();
 
-/** The keys that every node (or login) has, with those of its type: one list, so that a misspelling finds the nearest of all. */
+/**
+ * The keys that every node (or login) has, with those of its type: one list, so that the suggestion for a misspelled key is the
+ * nearest of all.
+ */
 export function withCommonKeys(common: TProperties, type: ConfigType): TObject {
   let schema = merged.get(type.schema);
   if (schema === undefined) {
@@ -28,8 +31,8 @@ export function ownKeys(value: JsonObject, common: TProperties): JsonObject {
 }
 
 /**
- * The shape of a node or a login, and its type's own `check`. That one may only see a config that satisfies the schema, so a
- * config with wrong keys is checked without them if that is possible: the author gets as many mistakes at once as there are.
+ * The shape of a node or a login, and its type's own `check`. The `check` only receives a config that satisfies the schema, so
+ * invalid keys are removed before it if possible: the author then sees all mistakes at once.
  */
 export function checkTyped(
   type: ConfigType,
@@ -45,7 +48,7 @@ export function checkTyped(
   },
 ): readonly ConfigFinding[] {
   const shape = checkShape(withCommonKeys(common, type), value, path);
-  const config = soundPart(
+  const config = validPart(
     type.schema,
     ownKeys(value, common),
     shape.map((finding) => finding.path.slice(path.length)),
@@ -63,7 +66,7 @@ export function checkTyped(
 
 const BODIES: ReadonlySet<string | number> = new Set(["json", "form", "text", "multipart", "file"]);
 
-/** Whether a request may have a body is a matter of its method: of one that was refused nothing can be said. */
+/** Whether a request may have a body depends on its method; with an invalid method that can't be decided. */
 function withoutBodies(
   own: readonly ConfigFinding[],
   refused: readonly ConfigFinding[],
@@ -73,8 +76,8 @@ function withoutBodies(
   return own.filter((finding) => !(BODIES.has(finding.path.at(-1) ?? "") && methods.has(parentOf(finding))));
 }
 
-/** Without as little as possible: the wrong parts themselves, or else the whole keys in which they stand. */
-function soundPart(schema: TObject, config: JsonObject, wrong: readonly ConfigPath[]): JsonObject | null {
+/** Removes as little as possible: the invalid parts themselves, or else the whole keys that contain them. */
+function validPart(schema: TObject, config: JsonObject, wrong: readonly ConfigPath[]): JsonObject | null {
   if (matchesSchema(schema, config)) return config;
   const pruned = withoutParts(config, wrong);
   if (isJsonObject(pruned) && matchesSchema(schema, pruned)) return pruned;
@@ -85,7 +88,7 @@ function soundPart(schema: TObject, config: JsonObject, wrong: readonly ConfigPa
   return matchesSchema(schema, sound) ? sound : null;
 }
 
-/** A copy without the keys at these paths. Items of lists stay: others would change their places. */
+/** A copy without the keys at these paths. Items of lists are kept, because removing one would change the indexes of others. */
 function withoutParts(value: Json, paths: readonly ConfigPath[]): Json {
   if (paths.length === 0) return value;
   const inside = (key: string | number): readonly ConfigPath[] =>
@@ -100,7 +103,7 @@ function withoutParts(value: Json, paths: readonly ConfigPath[]): Json {
   );
 }
 
-/** Types write sentences; a problem's line goes on behind its place. */
+/** Types return sentences; in a problem's line, the text continues after the place. */
 function asClause(sentence: string): string {
   const clause = /[^.]\.$/.test(sentence) ? sentence.slice(0, -1) : sentence;
   return /^[A-Z][a-z ]/.test(clause) ? `${clause.charAt(0).toLowerCase()}${clause.slice(1)}` : clause;

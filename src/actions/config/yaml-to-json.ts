@@ -6,7 +6,7 @@ import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-probl
 /** Where an alias leads, for finding positions afterwards. */
 export type AliasTargets = Map<Alias, Node>;
 
-/** What one file may still expand to. Shared by its documents, so that aliases can't multiply. */
+/** How far a file may still expand. Shared by its documents, so that aliases can't multiply. */
 export interface ExpansionBudget {
   valuesLeft: number;
 }
@@ -35,8 +35,8 @@ interface Conversion {
 }
 
 /**
- * Turns a parsed YAML document into JSON. Whatever JSON can't say (duplicate keys, `.nan`, numbers that lose digits)
- * becomes a finding; a document that is too deep or too large throws TooMuchYaml.
+ * Turns a parsed YAML document into JSON. Whatever JSON can't express (duplicate keys, `.nan`, numbers that lose digits) becomes
+ * a finding; a document that is too deep or too large throws TooMuchYaml.
  */
 export function yamlToJson(
   contents: Node | null,
@@ -83,7 +83,7 @@ function convertAlias(node: Alias, path: ConfigPath, conversion: Conversion): Js
   return convert(target, path, conversion);
 }
 
-/** The text of a key; keys that are not text were refused by the parser (`stringKeys`). */
+/** The text of a key. The parser has rejected other keys (`stringKeys`). */
 export function keyText(key: unknown): string {
   return isScalar(key) && typeof key.value === "string" ? key.value : "";
 }

@@ -28,7 +28,7 @@ export type BindingState =
   | { readonly kind: "bound"; readonly atMs: number }
   /** Not yet. */
   | { readonly kind: "unbound" }
-  /** They were, but the mark of it was changed or removed. */
+  /** They were bound, but the mark that records it was changed or removed. */
   | { readonly kind: "tampered"; readonly reason: string };
 
 export async function readBindingState(db: Database, signing: Signing): Promise<BindingState> {
@@ -60,9 +60,9 @@ const BATCH = 200;
 const PASSES_MAX = 10;
 
 /**
- * Seals the current origins of its strategy into every value from before this release. This happens once per installation: a mark and an
- * audit entry record it, and from then on a value without origins, such as a restored old one, is sent nowhere. After a kill -9 the next
- * start continues; concurrent calls are safe.
+ * Seals the current origins of its strategy into every value from before this release. This happens once per installation: a mark
+ * and an audit entry record it, and from then on a value without origins, such as a restored old one, is never sent. After a kill
+ * -9 the next start continues; concurrent calls are safe.
  */
 export async function bindCredentials(db: Database, vault: Vault, signing: Signing, log: Log): Promise<void> {
   const state = await readBindingState(db, signing);
@@ -146,7 +146,7 @@ async function bindPlace(
   return { bound, overtaken, unopened };
 }
 
-/** null: this installation did not write the row. Nothing is bound by it, and an alarm names it. */
+/** null: this installation did not write the row, so nothing is bound, and an alarm is raised. */
 async function originsInForce(
   db: Database,
   accountId: string,
@@ -162,8 +162,8 @@ async function originsInForce(
 }
 
 /**
- * The row with its origins in it; `fresh` is null when it has some already. Its id when it can't be opened, or has none and nobody can
- * say which.
+ * The row with its origins sealed in; `fresh` is null if it already had origins. Returns the row's id if it can't be opened, or
+ * if its origins are unknown.
  */
 async function bindRow(
   vault: Vault,

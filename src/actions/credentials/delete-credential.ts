@@ -38,13 +38,13 @@ export async function deleteCredential(
     action: "credential.delete",
     subjectId: id,
   });
-  // Last, so that as little as possible can still fail.
+  // Done last, so that as little as possible can fail afterwards.
   await tombstone.write(accountId, receipt);
   await failpoint("credential.after_tombstone");
   return { answer: { status: 204, body: "" }, failedRunIds };
 }
 
-/** For operators, of any account. Returns the runs that failed because of it. Throws Problem 404. */
+/** Deletes a credential of any account, for operators. Returns the runs that failed because of it. Throws Problem 404. */
 export async function deleteCredentialAs(
   services: Deleting,
   actor: AuditActor,
@@ -63,8 +63,8 @@ export async function deleteCredentialAs(
 }
 
 /**
- * After a failed delete transaction. If the connection broke, it may have committed after all: then the line stays. Errors here are only
- * logged: the caller gets the first error.
+ * Called after a failed delete transaction. If the connection broke, it may have committed after all: then the line is kept.
+ * Errors here are only logged: the caller gets the first error.
  */
 export async function withdrawTombstone(
   services: Needs<"db" | "log">,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findStrategy } from "#db/config-documents.ts";
 import { findSealedOf, listCredentialsOf, noteOrigins } from "#db/credentials/credential-binding.ts";
-import { deleteLoginSession, releaseLogin, takeLogin, takeLoginNext } from "#db/credentials/credentials.ts";
+import { deleteLoginSession, releaseLogin, takeLogin, reserveLogin } from "#db/credentials/credentials.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { replaceSealed } from "#db/credentials/sealed-places.ts";
 import { isTwoPerson } from "#db/operators/two-person-rules.ts";
@@ -64,7 +64,7 @@ const PLACES = CREDENTIAL_PLACES.flatMap((place) =>
   place.purpose === "login_session" ? [] : [{ ...place, purpose: place.purpose }],
 );
 
-/** As an account's admins are asked to confirm it. */
+/** The rebinding as the account's admins are asked to confirm it. */
 export const proposedOf = ({ id, strategyId, before, after }: Rebinding): ProposedRebinding => ({
   id,
   strategyId,
@@ -164,7 +164,7 @@ const POLL_MS = 100;
 
 async function takeTurn(db: Database, id: string, holder: string): Promise<void> {
   const deadline = performance.now() + limits.rebindWaitMs;
-  await takeLoginNext(db, id, holder);
+  await reserveLogin(db, id, holder);
   while ((await takeLogin(db, id, { runId: holder, epoch: null }, limits.rebindHoldMs)) !== "taken") {
     if (performance.now() > deadline)
       throw new OperatorError(`A run is still logging in with ${id}. Try again later.`);

@@ -9,9 +9,9 @@ import { readTombstones } from "./tombstones.ts";
 export interface Reconciled {
   /** Credentials that the files say were deleted. */
   readonly tombstones: number;
-  /** Those that the restore had brought back; they are deleted again. */
+  /** Credentials that the restore brought back and that were deleted again. */
   readonly deleted: number;
-  /** Lines that were cut off by a crash, or are not ours. */
+  /** Lines that a crash truncated or that this installation did not write. */
   readonly unreadable: number;
   /** Signed rows that are older than in the audit log, and are accepted from now on. */
   readonly rows: number;

@@ -1,7 +1,7 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { findAccountById } from "#db/accounts.ts";
 import { findStrategy } from "#db/config-documents.ts";
-import { findTestLoginUnderWay, lockCredential } from "#db/runs/test-logins.ts";
+import { findActiveTestLogin, lockCredential } from "#db/runs/test-logins.ts";
 import { insertRun } from "#db/runs/new-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { AuditActor } from "#domain/audit.ts";
@@ -31,7 +31,7 @@ export async function testLogin(
     const credential = isId("credential", credentialId) && (await lockCredential(tx, credentialId));
     if (!credential) throw notFound("Credential");
     const { accountId, strategyId } = credential;
-    const underWay = await findTestLoginUnderWay(tx, credentialId);
+    const underWay = await findActiveTestLogin(tx, credentialId);
     if (underWay) return { ...underWay, accountId };
     const account = must(await findAccountById(tx, accountId), "the credential's account");
     const { version, strategy } = must(

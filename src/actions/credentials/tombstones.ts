@@ -7,9 +7,9 @@ import { openAppendLog, readLog } from "#lib/append-log.ts";
  * The ids of deleted credentials, in a file outside the database: a restored older dump would bring the credentials back, and
  * `restore-reconcile` deletes them again (docs/decisions/0024).
  *
- * A line is durable before the delete's COMMIT, so every acknowledged delete has its tombstone. If the transaction then fails, a second
- * line withdraws the first; if the process dies in between, the line stays, and a restore deletes a credential whose deletion was
- * requested.
+ * A line is durable before the delete's COMMIT, so every acknowledged delete has its tombstone. If the transaction then fails, a
+ * second line withdraws the first; if the process dies in between, the line remains, and a restore deletes a credential whose
+ * deletion was requested.
  */
 export interface Tombstones {
   /** Per request: it never withdraws another request's line. */

@@ -21,7 +21,7 @@ function unauthenticated(): Problem {
 
 /**
  * The caller behind the `Authorization` header values of a request; decided from the headers alone. A header that is missing,
- * doubled, of another scheme or with a key that can't be one costs no database query. Throws Problem 401.
+ * repeated, of another scheme or with a malformed key costs no database query. Throws Problem 401.
  */
 export async function authenticate(
   services: Needs<"db" | "log" | "signing">,
@@ -49,7 +49,7 @@ const known = new WeakMap<Database, Map<string, KnownCaller>>();
 async function findCaller(services: Needs<"db" | "signing">, key: string): Promise<Caller | undefined> {
   const callers = known.get(services.db) ?? new Map<string, KnownCaller>();
   known.set(services.db, callers);
-  // The keyed hash that the database knows costs ten times as much.
+  // Computing the keyed hash that is stored in the database would cost ten times as much.
   const name = hash("sha256", key, "base64");
   const sinceMs = performance.now();
   const recent = callers.get(name);

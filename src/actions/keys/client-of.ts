@@ -1,7 +1,7 @@
 import { findClientAddress, type Network, type ProxyHeaders } from "#domain/client-address.ts";
 import type { Log } from "#lib/log.ts";
 
-/** Where a request comes from, as far as the proxies that we trust can tell. */
+/** The client address of a request, according to the trusted proxies. */
 export type ClientOf = (request: {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: ProxyHeaders;

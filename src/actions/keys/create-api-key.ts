@@ -21,7 +21,7 @@ export interface NewKeyRequest {
   readonly lifetimeMs: number | null;
 }
 
-/** Creates a key. Its text is only in the result: the database stores a keyed hash. Throws OperatorError. */
+/** Creates a key. Only the result contains its text: the database stores a keyed hash. Throws OperatorError. */
 export async function createApiKey(
   db: Database,
   signing: Signing,

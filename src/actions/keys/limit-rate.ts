@@ -4,10 +4,10 @@ import { Problem } from "#domain/problem.ts";
 import type { Rate, Taken } from "#lib/token-bucket.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
-/** `polls`: reads of sessions and run status, which have a bucket of their own, ten times as large. */
+/** `polls`: reads of sessions and run status, which have a separate bucket, ten times as large. */
 export type RequestKind = "calls" | "polls";
 
-/** What a bucket says about a request that was allowed. */
+/** The state of a bucket after a request that was allowed. */
 export interface Allowance {
   readonly policy: RequestKind;
   readonly rate: Rate;

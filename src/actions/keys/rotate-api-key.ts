@@ -12,13 +12,13 @@ import { OperatorError } from "#actions/operator-error.ts";
 
 export interface RotationRequest {
   readonly keyId: string;
-  /** How long the old key works beside the new one. 0: not at all. */
+  /** How long the old key keeps working. 0: not at all. */
   readonly overlapMs: number;
-  /** null: the old key's. */
+  /** null: those of the old key. */
   readonly name: string | null;
-  /** null: as long as the old key was made for. */
+  /** null: the same lifetime as the old key's. */
   readonly lifetimeMs: number | null;
-  /** null: the old key's, also when that one was made before there were scopes. */
+  /** null: the old key's scopes, even if it was created before there were scopes. */
   readonly scopes: readonly KeyScope[] | null;
 }
 

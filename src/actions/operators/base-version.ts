@@ -40,7 +40,7 @@ async function readBased(
   return { ...one, current: await read(null), base: baseVersion === 0 ? null : await read(baseVersion) };
 }
 
-/** A document that somebody else has written into the database is as none: applying one's own copy repairs it. */
+/** A document that this installation did not write counts as missing: applying the operator's own copy repairs it. */
 function forgetRefused(error: unknown): null {
   if (error instanceof RowRefused) return null;
   throw error;

@@ -54,14 +54,14 @@ async function requireDocument(db: Database, slug: string): Promise<SeenAccount>
   return must(await findAccountDocument(db, slug), "the account's document");
 }
 
-/** What an operator changes; null takes a key of the branding away, and the limit of requests. */
+/** An operator's changes; null removes a key of the branding, or the rate limit. */
 export interface AccountChange {
   readonly rate_limit?: { readonly per_second: number; readonly burst: number } | null;
   readonly branding?: Readonly<Record<string, string | null>>;
   readonly [key: string]: unknown;
 }
 
-/** The account's document with the changes, applied as a document of its own would be. Throws Problem 422, OperatorError. */
+/** Applies the account's document with the changes, like any other document. Throws Problem 422, OperatorError. */
 export async function changeAccount(
   services: Needs<"db" | "secretSources" | "signing">,
   caller: OperatorCaller,

@@ -9,7 +9,7 @@ import { mayDo } from "#domain/operator.ts";
 import { notFound, Problem } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
-/** Of one account, or of all; of one node, or of all. What was sent is end users' data. Throws OperatorError. */
+/** Lists the uncertain writes of one account or all, and of one node or all. Their requests are end users' data. Throws OperatorError. */
 export async function listUncertainWrites(
   db: Database,
   { role }: OperatorCaller,
@@ -34,7 +34,7 @@ export async function listUncertainWrites(
   }));
 }
 
-/** As `latchkey reviews write`. Throws Problem 404, 409. */
+/** Like `latchkey reviews write`. Throws Problem 404, 409. */
 export async function decideWriteOf(
   services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,
@@ -65,7 +65,7 @@ export async function listWriteGroups(db: Database, { role }: OperatorCaller, ac
   );
 }
 
-/** As `latchkey reviews decide`. Throws Problem 404, OperatorError. */
+/** Like `latchkey reviews decide`. Throws Problem 404, OperatorError. */
 export async function decideGroupOf(
   services: Needs<"db" | "log" | "signing">,
   caller: OperatorCaller,

@@ -8,7 +8,7 @@ import { inputRulesOf } from "#nodes/types/input.ts";
 import { stepIds } from "#nodes/loop/loop-steps.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 
-/** What a checked Blueprint takes and how its nodes are connected, for a form and for a drawing. */
+/** Describes the inputs of a checked Blueprint and the connections of its nodes, for a form and a graph. */
 export function describeBlueprint(document: JsonObject) {
   const blueprint = readBlueprint(document);
   const inputs = blueprint.nodes.filter(({ type }) => type === "input");
@@ -42,7 +42,7 @@ const showNode = (node: BlueprintNode) => ({
   steps: [...stepIds(node.type === "loop" ? node.config : {})],
 });
 
-/** `flow`: what a node takes with `from`. `reads`: what its expressions read with `$nodes`. */
+/** `flow`: a source in `from`. `reads`: a node that expressions read with `$nodes`. */
 function edgesBetween(nodes: readonly BlueprintNode[], document: JsonObject) {
   const written = (Array.isArray(document["nodes"]) ? document["nodes"] : []) as readonly Json[];
   return nodes.flatMap((node, index) => {

@@ -2,7 +2,7 @@ import { textIn, type Language } from "#domain/language.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { readStrategy } from "#domain/strategy.ts";
 
-/** What the hosted form of a checked strategy asks for, in one language: the preview beside an editor. */
+/** Describes the hosted form of a checked strategy in one language, for the preview next to an editor. */
 export function describeForm(document: JsonObject, language: Language) {
   const { name, description, fields } = readStrategy(document);
   return {

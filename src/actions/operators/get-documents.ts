@@ -92,7 +92,7 @@ export const listBlueprints = async (db: Database, query: DocumentQuery) =>
 export const listStrategies = async (db: Database, query: DocumentQuery) =>
   await listDocuments(db, "strategy", query, showStrategy);
 
-/** The version in force with what it is made of. Throws Problem 404, OperatorError. */
+/** The current version with its content. Throws Problem 404, OperatorError. */
 export async function getBlueprint(db: Database, name: Omit<DocumentName, "kind">) {
   const row = await requireDocument(db, { kind: "blueprint", ...name });
   return { ...showBlueprint(row), ...describeBlueprint(treeOf(row)), yaml: toYaml(row.document) };
@@ -116,7 +116,7 @@ export async function requireDocument(
   return row;
 }
 
-/** What somebody else has written is neither shown nor applied. */
+/** A row that this installation did not write is neither shown nor applied. */
 function explainRefused(error: unknown): never {
   if (!(error instanceof RowRefused)) throw error;
   throw new OperatorError(`${error.message} Apply the document again, from your own copy of it.`);
@@ -144,7 +144,7 @@ export async function listVersions(
   );
 }
 
-/** One version, and where it differs from another: from the one before unless one is named. Throws Problem 404, OperatorError. */
+/** A version, and its differences from another one (default: the previous one). Throws Problem 404, OperatorError. */
 export async function getVersion(
   db: Database,
   name: DocumentName,
@@ -163,13 +163,13 @@ export async function getVersion(
   };
 }
 
-/** As a path has it; anything but a number is not a version. Throws Problem 404. */
+/** Parses a version from a path. Throws Problem 404 if it is not a number. */
 function readVersion(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw notFound("Version");
   return Number(text);
 }
 
-/** As JSON text; `null` where the place is absent. */
+/** The value as JSON text; `null` if the place is absent. */
 export const showDifference = ({ path, before, after }: Difference) => ({
   path,
   before: before === undefined ? null : JSON.stringify(before),

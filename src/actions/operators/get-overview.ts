@@ -50,7 +50,7 @@ export async function getOverview(db: Database, hours: number) {
   const present = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const starts = Array.from({ length: hours + 1 }, (_, index) => present - (hours - index) * HOUR_MS);
   const counts: (readonly HourOfRuns[])[] = [];
-  // One after the other: a dashboard must not take the connections that runs need.
+  // Sequentially, so that a dashboard doesn't take the connections that runs need.
   for (const start of starts) counts.push(await readHour(db, start, nowMs));
   const [waiting, logins, failures, people, proposals] = await Promise.all([
     countWaitingRuns(db),
@@ -85,7 +85,7 @@ function outcomesOf(counts: readonly HourOfRuns[]) {
   return outcomes;
 }
 
-/** Of completed runs; each to within a tenth. Null: there are none. */
+/** Durations of completed runs, accurate to 10 %. Null: there are none. */
 function percentilesOf(counts: readonly HourOfRuns[]) {
   const completed = counts
     .filter((each) => each.status === "completed")

@@ -33,7 +33,7 @@ export function findKnownBrowser(
   return readValue(keys, nameKey, cookies.get(nameKey) ?? "");
 }
 
-/** The same for everyone; for what is asked before a name is known. */
+/** The same for everyone, for requests before the name is known. */
 export function findAnyKnownBrowser(keys: OperatorKeys, cookies: KnownBrowserCookies): string | null {
   for (const [nameKey, value] of cookies) {
     const nonce = readValue(keys, nameKey, value);

@@ -7,7 +7,7 @@ import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
-/** Of one account, or of all. Throws OperatorError. */
+/** Lists the keys of one account, or of all. Throws OperatorError. */
 export async function listApiKeys(db: Database, account: string | undefined) {
   const accountId = await accountIdOf(db, account);
   return (await listKeys(db, accountId)).map((key) => ({

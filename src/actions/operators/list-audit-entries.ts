@@ -63,7 +63,7 @@ export const listAuditChains = async (db: Database) => (await listChains(db)).ma
 /** Entries that one request checks: some tenths of a second. */
 const PART = 2_000;
 
-/** The next part of a chain, so that the caller sees how far it is and nobody waits for long. Throws Problem 404, 422. */
+/** Verifies the next part of a chain, so that the caller sees the progress and no request takes long. Throws Problem 404, 422. */
 export async function verifyNextPart(
   services: Needs<"db" | "signing">,
   chain: string,
@@ -80,7 +80,7 @@ export async function verifyNextPart(
   };
 }
 
-/** As `next` has it. The caller supplies it: one that is made up misleads only its maker. Throws Problem 422. */
+/** Parses the value of `next`. It comes from the caller, and a forged one only misleads that caller. Throws Problem 422. */
 function readPlace(text: string): AuditPlace {
   const [, sequence, id = "", hash = ""] =
     /^(\d{1,15})\.(aud_[0-9A-Za-z]{1,60})\.([0-9a-f]{64})$/.exec(text) ?? [];

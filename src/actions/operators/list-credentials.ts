@@ -81,7 +81,7 @@ export async function testLoginOf(
   return { id: run.id, run_key: run.runKey };
 }
 
-/** As the API's delete, with its tombstone. Throws Problem 404. */
+/** Like the API's delete, including the tombstone. Throws Problem 404. */
 export async function deleteCredentialOf(
   services: Services,
   caller: OperatorCaller,

@@ -3,7 +3,7 @@ import { limits } from "#domain/limits.ts";
 import type { Needs } from "#actions/services.ts";
 import type { OperatorCaller } from "./operator-caller.ts";
 
-/** Where the operator is signed in. */
+/** The operator's sessions. */
 export async function listOwnSessions(services: Needs<"db">, caller: OperatorCaller) {
   const sessions = await listOperatorSessions(services.db, caller.operatorId, limits.operatorIdleMs);
   return sessions.map((session) => ({

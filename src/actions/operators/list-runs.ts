@@ -8,7 +8,7 @@ import {
   listInputSizes,
   listResultSizes,
   listReviewsOfRun,
-  listTurnsBegun,
+  listStartedTurns,
   listUsualRecords,
   listRuns as listStoredRuns,
   type DetailedRun,
@@ -109,7 +109,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   if (!run) throw notFound("Run");
   const [steps, turns, usual, inputs, credentials, results, reviews] = await Promise.all([
     listDetailedSteps(db, run.id),
-    listTurnsBegun(db, run.id),
+    listStartedTurns(db, run.id),
     listUsualRecords(db, run.id),
     listInputSizes(db, run.id),
     listCredentialsOfRun(db, run.id),
@@ -168,18 +168,18 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   };
 }
 
-/** A node without effects leaves no step: only the failure's sentence, which begins with it, names it. */
+/** A node without effects has no step: only the failure's message, which begins with its id, names it. */
 const failedNodeOf = ({ errorDetail }: DetailedRun): string | null =>
   /^Node ([\w-]+)(?::| took )/.exec(errorDetail ?? "")?.[1] ?? null;
 
 /** `usual`: the step's number of records in other runs; `turns`: iterations that a loop has begun. */
-interface ShownWith {
+interface StepExtras {
   readonly usual: number | null;
   readonly turns: number | null;
   readonly seesAnswers: boolean;
 }
 
-function showStep(step: DetailedStep, { usual, turns, seesAnswers }: ShownWith) {
+function showStep(step: DetailedStep, { usual, turns, seesAnswers }: StepExtras) {
   const lines = linesOf(step.log);
   return {
     node: step.nodeId,

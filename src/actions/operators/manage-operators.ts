@@ -103,7 +103,10 @@ export async function resetSecondFactor(context: ManageContext, id: string): Pro
   });
 }
 
-/** The next person who signs in at the provider with the operator's address is the operator; sessions end. Throws OperatorError. */
+/**
+ * Unlinks an operator: the next person who signs in at the provider with the operator's address becomes the operator. Ends the
+ * operator's sessions. Throws OperatorError.
+ */
 export async function unlinkOperator(context: ManageContext, id: string): Promise<void> {
   await change(context, id, async (tx, operator) => {
     if (operator.oidcLinkedAt === null) return;
@@ -128,12 +131,12 @@ async function change(
         );
       await work(tx, operator);
     },
-    // Two admins who change each other at once.
+    // Two admins have changed each other at the same time.
     { retry: true },
   );
 }
 
-/** A forged row is not changed, which would sign it. */
+/** A forged row is not changed, because the change would sign it. */
 function explainRefused(error: unknown): never {
   if (!(error instanceof RowRefused)) throw error;
   throw new OperatorError(

@@ -9,7 +9,7 @@ import { accountSecretProblem } from "#domain/account-secret.ts";
 import { invalidField } from "#domain/problem.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 
-/** Of one account, or of all; never a value. Throws OperatorError. */
+/** Lists the secrets of one account, or of all, without values. Throws OperatorError. */
 export async function listSecrets(services: Needs<"db" | "secretSources">, account: string | undefined) {
   const { db, secretSources: sources } = services;
   const accountId = await accountIdOf(db, account);
@@ -30,7 +30,7 @@ export async function listSecrets(services: Needs<"db" | "secretSources">, accou
   };
 }
 
-/** Throws OperatorError, Problem 422; neither holds the value. */
+/** Throws OperatorError, Problem 422. Neither contains the value. */
 export async function setSecretAs(
   services: Needs<"db" | "secretSources" | "signing" | "vault">,
   caller: OperatorCaller,
@@ -46,7 +46,7 @@ export async function setSecretAs(
   };
 }
 
-/** Throws OperatorError: there is none, or strategies in force name it. */
+/** Throws OperatorError if there is no such secret, or current strategies use it. */
 export async function deleteSecretAs(
   services: Needs<"db" | "signing">,
   caller: OperatorCaller,

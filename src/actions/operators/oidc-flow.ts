@@ -84,7 +84,7 @@ export type TripOutcome =
 
 /** The single `state` of a callback, if this browser started the flow; otherwise null. */
 export function heldState(services: Needs<"signing">, { query, cookieOf }: OidcCallback): string | null {
-  // docs/decisions/0020: empty, missing or doubled is no `state`.
+  // docs/decisions/0020: an empty, missing or repeated `state` is invalid.
   const [state = "", ...more] = new URLSearchParams(query).getAll("state");
   if (more.length > 0 || !STATE.test(state)) return null;
   return services.signing.operators.verifyOidcCookie(state, cookieOf(state)) ? state : null;
@@ -136,7 +136,7 @@ const SENTENCES: Readonly<Record<OidcRefusal, string>> = {
   oidc_disabled: "This operator is disabled.",
 };
 
-/** 401 for a sign-in; 403 for a step-up, whose session continues. */
+/** 401 for a sign-in; 403 for a step-up, whose session stays valid. */
 export function refuseFlow(reason: OidcRefusal, purpose: FlowPurpose["kind"]): Problem {
   const message = SENTENCES[reason];
   const type = purpose === "sign_in" ? "authentication_error" : "authorization_error";

@@ -106,7 +106,7 @@ async function admit(
     });
   } else if (operator.oidcSubject !== identity.subject || operator.oidcIssuer !== identity.issuer)
     return "oidc_taken";
-  const isSteppedUp = !requireOidc(services).requireTotp && (await wasJustAsked(tx, identity));
+  const isSteppedUp = !requireOidc(services).requireTotp && (await isRecentlyAuthenticated(tx, identity));
   await openSession(services, tx, {
     operatorId,
     browser,
@@ -119,7 +119,7 @@ async function admit(
 }
 
 /** Whether the provider authenticated the person recently enough to replace a second factor. */
-async function wasJustAsked(tx: Database, { askedAtMs }: OidcIdentity): Promise<boolean> {
+async function isRecentlyAuthenticated(tx: Database, { askedAtMs }: OidcIdentity): Promise<boolean> {
   return askedAtMs !== null && (await readClock(tx)) - askedAtMs < limits.operatorStepUpMs;
 }
 

@@ -19,14 +19,14 @@ export async function beginOidcStepUp(
   services: Services,
   caller: OperatorCaller,
 ): Promise<AuthorizationRedirect> {
-  requireVouched(caller);
+  requireProviderSession(caller);
   throttleOperator(services, caller.operatorId);
   return await startAuthorization(services, purposeOf(caller), "/");
 }
 
 const purposeOf = ({ sessionId }: OperatorCaller) => ({ kind: "step_up", sessionId }) as const;
 
-function requireVouched(caller: OperatorCaller): void {
+function requireProviderSession(caller: OperatorCaller): void {
   if (caller.isVouchedFor) return;
   throw new Problem(
     "conflict",
@@ -43,7 +43,7 @@ export async function finishOidcStepUp(
   caller: OperatorCaller,
   callback: OidcCallback,
 ): Promise<{ readonly token: string; readonly state: string }> {
-  requireVouched(caller);
+  requireProviderSession(caller);
   throttleOperator(services, caller.operatorId);
   const flow = await handleCallback(services, callback, purposeOf(caller));
   if (flow.kind === "refused") throw refuseFlow(flow.reason, "step_up");

@@ -57,14 +57,14 @@ export async function openSession(
   });
 }
 
-/** On record: with an entry of its own for an operator, and else among those that are counted. */
+/** Records the refusal: with an audit entry for an operator, otherwise as part of a count. */
 export async function recordRefused(
   { db, signing, refusedSignIns }: Needs<"db" | "refusedSignIns" | "signing">,
   operatorId: string | null,
   reason: OidcRefusal | "password" | "second_factor",
   address: string,
 ): Promise<void> {
-  // Of a name that nobody has, the password is asked about first.
+  // For an unknown name, the password is checked first.
   if (operatorId === null)
     return refusedSignIns.count(null, reason === "second_factor" ? "password" : reason);
   await recordAudit(db, signing.audit, {

@@ -63,7 +63,7 @@ export async function stepUp(
   return token;
 }
 
-/** A code is valid for a minute and a half, and once. */
+/** A code is valid for a minute and a half, and can be used once. */
 export function wrongCode(): Problem {
   const message = "The code is incorrect or was already used. Wait for the next one.";
   return new Problem("validation_error", message, {

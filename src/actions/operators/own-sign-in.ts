@@ -181,7 +181,7 @@ export async function renewRecoveryCodes(
   });
 }
 
-/** Codes of 95 bits each. The first character is a letter, so that none looks like a code of an app. */
+/** Codes of 95 bits each. The first character is a letter, so that none looks like an authenticator app's code. */
 async function replaceRecoveryCodes(
   { signing }: Needs<"signing">,
   tx: Database,

@@ -88,7 +88,7 @@ export async function approveReview(
   const edits = (wanted.edits ?? []).map(({ ordinal, data }, at) => ({
     at: `edits.${at}`,
     ordinal,
-    // It came as JSON.
+    // It was parsed from JSON.
     data: data as Json,
   }));
   const exclusions = (wanted.exclude ?? []).map((ordinal, at) => ({ at: `exclude.${at}`, ordinal }));
@@ -101,7 +101,7 @@ export async function approveReview(
   return await decide(services, caller, id, decision, wanted.reason ?? null);
 }
 
-/** The ordinals of all records with errors; of a review that can't be decided any more none. Throws Problem 404. */
+/** The ordinals of all records with errors; empty if the review can no longer be decided. Throws Problem 404. */
 async function listInvalid(services: Needs<"db" | "blobs">, id: string): Promise<readonly number[]> {
   const review = await find(services.db, id);
   const ordinals = [];

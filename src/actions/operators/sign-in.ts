@@ -21,7 +21,7 @@ import { admitAttempt, tooMany, tooManySignIns } from "./throttle-sign-in.ts";
 export interface SignInRequest extends NewcomerBrowser {
   readonly email: string;
   readonly password: string;
-  /** Of the app, or a recovery code; null: not given. */
+  /** A code of the app, or a recovery code; null: not given. */
   readonly code: string | null;
   readonly knownBrowsers: KnownBrowserCookies;
 }
@@ -77,7 +77,8 @@ async function signInOver(
     throw tooManySignIns(seconds);
   }
   const isCode = await isSecondFactor(services, operator, code);
-  const turn = mayOvertake(services, operator) && isCode ? "known" : { network: networkOf(request.address) };
+  const turn =
+    mayUseReservedTurn(services, operator) && isCode ? "known" : { network: networkOf(request.address) };
   const isRight = await verifyNewcomer(services, request.password, operator, turn);
   const guesses = `sign-in-code/${operator?.id ?? "unknown"}`;
   const mayGuess = !isAppCode(code) || buckets.has(guesses, limits.signInCodes);
@@ -102,12 +103,12 @@ async function turnOf(
   const isFirst =
     services.passwords.isBusy &&
     code !== null &&
-    mayOvertake(services, operator) &&
+    mayUseReservedTurn(services, operator) &&
     (await isSecondFactor(services, operator, code));
   return isFirst ? "known" : { network: networkOf(address) };
 }
 
-const mayOvertake = ({ buckets }: Needs<"buckets">, operator: StoredOperator | undefined): boolean =>
+const mayUseReservedTurn = ({ buckets }: Needs<"buckets">, operator: StoredOperator | undefined): boolean =>
   operator !== undefined && buckets.take(`sign-in-turn/${operator.id}`, limits.signInTurns).allowed;
 
 /** Throws Problem 429 when too many wait for their turn. */
@@ -126,7 +127,7 @@ async function verifyNewcomer(
   }
 }
 
-/** Of somebody who is signed in. Throws Problem 429 when too many wait for their turn. */
+/** Checks the password of a signed-in operator. Throws Problem 429 when too many checks are waiting. */
 export async function verify(services: Needs<"passwords">, password: string, hash: string): Promise<boolean> {
   try {
     return await services.passwords.verify(password, hash, "known");

@@ -7,7 +7,7 @@ import { notFound } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
 import { requireFactor, type OperatorCaller } from "./operator-caller.ts";
 
-/** An operator's values for trying a Blueprint, all as text. */
+/** The values with which an operator tries a Blueprint, all as text. */
 export interface TrialRun {
   readonly run_name?: string;
   readonly credential_ids?: readonly string[];

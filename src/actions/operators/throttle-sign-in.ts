@@ -103,7 +103,7 @@ export function tooMany(seconds: number): Problem {
   });
 }
 
-/** Of a sign-in by password; the same for a name that nobody has. */
+/** The refusal of a sign-in by password; the same for an unknown name. */
 export function tooManySignIns(seconds: number): Problem {
   const message =
     `Too many attempts. Try again in ${seconds} s; ` +

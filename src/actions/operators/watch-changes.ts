@@ -33,8 +33,8 @@ const PAUSE_MS = 250;
 const SESSIONS_MS = 5_000;
 
 /**
- * Notifies the dashboards of this process of changed runs and reviews, from the same notifications as callers' streams, read once for all
- * of them. Nothing depends on it: dashboards also poll their lists.
+ * Notifies the dashboards of this process of changed runs and reviews, from the same notifications as callers' streams, read once
+ * for all of them. Correctness does not depend on it: dashboards also poll their lists.
  */
 export class OperatorWatch {
   readonly #db: Database;
@@ -80,14 +80,14 @@ export class OperatorWatch {
   }
 
   /**
-   * Yields changes until the session ends, the process drains, `gone` is aborted or an hour is over. Throws Problem 429 immediately when
-   * too many are open.
+   * Yields changes until the session ends, the process drains, `gone` is aborted or an hour has passed. Throws Problem 429
+   * immediately when too many are open.
    */
   watch(sessionId: string, gone: AbortSignal): AsyncGenerator<OperatorEvent, void> {
     const watcher: OperatorWatcher = { ...newWatcher(sessionId), runs: new Map(), reviews: new Map() };
     this.#watchers.add(watcher, gone);
     this.#watchers.listen();
-    // From where on runs are new.
+    // Runs after this position are new.
     if (this.#newest === null) this.#lookForNew();
     return this.#watchers.events<OperatorEvent>(watcher, {
       take: () => takeEvent(watcher),
@@ -149,7 +149,7 @@ export class OperatorWatch {
   }
 }
 
-/** Undefined: there is nothing to tell, or it may not be told any more. */
+/** Undefined: there is nothing to report, or the session may no longer see it. */
 function takeEvent(watcher: OperatorWatcher): OperatorEvent | undefined {
   const { runs, reviews, end } = watcher;
   if (runs?.size === 0 || end.signal.aborted) return undefined;

@@ -51,15 +51,15 @@ export async function decideReview(
     // Correctness does not depend on the worker's housekeeping: the first request after the timeout settles it.
     if (review.isOver)
       return { kind: "closed", review: (settled = await timeOut(tx, services.audit, review)) };
-    const carried = await carryOut(tx, services.audit, review, decision, reviewer);
-    if (carried.kind === "decided") settled = carried.review;
-    return carried;
+    const applied = await applyDecision(tx, services.audit, review, decision, reviewer);
+    if (applied.kind === "decided") settled = applied.review;
+    return applied;
   });
   if (settled) await follow(services, settled);
   return outcome;
 }
 
-async function carryOut(
+async function applyDecision(
   tx: Database,
   audit: AuditKeys,
   review: StoredReview,
@@ -79,7 +79,7 @@ async function carryOut(
   return { kind: "decided", review: approved };
 }
 
-/** The review's time is over and its run is locked: `on_timeout` decides. */
+/** The review has timed out and its run is locked: `on_timeout` decides. */
 async function timeOut(tx: Database, audit: AuditKeys, review: StoredReview): Promise<StoredReview> {
   const settled = await settle(tx, audit, review, "timed_out", TIMEOUT);
   if (review.onTimeout === "approve") {
@@ -93,8 +93,8 @@ async function timeOut(tx: Database, audit: AuditKeys, review: StoredReview): Pr
 }
 
 /**
- * What was decided is written here and nowhere else, in the transaction of its effect; and before it, because a run's end
- * closes what is still open.
+ * Only this function records decisions. It does so in the transaction of the effect and before the effect, because the end of a
+ * run closes its open reviews.
  */
 async function settle(
   tx: Database,
@@ -118,7 +118,7 @@ async function settle(
   return settled;
 }
 
-/** Settles a review whose time is over. False: somebody was first. */
+/** Settles a review that has timed out. False: it was already decided. */
 export async function timeOutReview(services: DecisionServices, id: string): Promise<boolean> {
   const review = await services.db.transaction(async (tx) => {
     const found = await lockReview(tx, id);

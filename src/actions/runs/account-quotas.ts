@@ -47,10 +47,11 @@ const minus = (one: Load, other: Load): Load => ({
 const SHARE = 1 / 32;
 
 /**
- * The quotas of accounts. Only the first trigger of an account, and one that would be refused, wait for a count: a process adds the runs that
- * it has accepted since the last count, and so never exceeds a quota by itself. It learns what other processes accepted at the next
- * count, which comes after a 32nd of the free quota was used, or after a minute. Near a quota, counts are at least a second, and twenty times
- * the duration of a count, apart: for so long several processes together may exceed it, and a place that has become free may be refused.
+ * The quotas of accounts. Only the first trigger of an account, and one that would be refused, wait for a count: a process adds
+ * the runs that it has accepted since the last count, and so never exceeds a quota by itself. It learns what other processes
+ * accepted at the next count, which comes after a 32nd of the free quota was used, or after a minute. Near a quota, counts are at
+ * least a second, and twenty times the duration of a count, apart. In that time several processes together may exceed the quota,
+ * and a trigger may be refused although a place has become free.
  */
 export class AccountQuotas {
   readonly #db: Database;
@@ -68,7 +69,7 @@ export class AccountQuotas {
     let taken: { readonly usage: Usage; readonly load: Load } | null = null;
     return {
       take: async (bytes) => {
-        // A trigger that is retried in a transaction of its own reserves again.
+        // A trigger that is retried in a separate transaction reserves again.
         if (taken !== null || (this.#quotas.queuedRuns === null && this.#quotas.storedBytes === null)) return;
         taken = await this.#take(accountId, { runs: 1, bytes });
       },
@@ -115,7 +116,7 @@ export class AccountQuotas {
     return usage;
   }
 
-  /** Callers that need a count while one is under way wait for that one. */
+  /** Callers that need a count while one is in progress wait for that one. */
   async #count(accountId: string, usage: Usage): Promise<void> {
     usage.counting ??= this.#countNow(accountId, usage).finally(() => {
       usage.counting = null;

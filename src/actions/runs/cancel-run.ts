@@ -1,6 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { sendRunNews } from "#db/runs/run-notifier.ts";
+import { sendRunChanges } from "#db/runs/run-notifier.ts";
 import { cancelRun as cancelRow, findRun, findRunOfAnyAccount, type VisibleRun } from "#db/runs/runs.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { readRunReference } from "#domain/ids.ts";
@@ -80,7 +80,7 @@ export async function cancelRunAsOperator(
     return true;
   });
   if (isCancelled) {
-    await sendRunNews(db, "cli", { stop: [run.id], waiting: [run.accountId], changed: [run.id] });
+    await sendRunChanges(db, "cli", { stop: [run.id], waiting: [run.accountId], changed: [run.id] });
     return "cancelled";
   }
   return { was: must(await findRunOfAnyAccount(db, { id: run.id }), "the run").status };

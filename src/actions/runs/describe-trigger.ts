@@ -39,7 +39,7 @@ export function describeTrigger({ blueprint }: BlueprintVersion): JsonObject {
   };
 }
 
-/** An author's schema is placed in `$defs` as a schema resource of its own, so that its `#/…` references resolve within it. */
+/** An author's schema is placed in `$defs` as a separate schema resource, so that its `#/…` references resolve within it. */
 function describeInput(node: BlueprintNode, definitions: Record<string, Json>): JsonObject {
   const rules = inputRulesOf(node.config);
   let reference: JsonObject = {};

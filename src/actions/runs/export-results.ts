@@ -24,7 +24,7 @@ export interface WantedExport {
   /** null: the run has only one result key. */
   readonly key: string | null;
   readonly format: ExportFormat;
-  /** Begins with a byte order mark, by which Excel knows UTF-8. */
+  /** Whether to begin with a byte order mark, by which Excel recognises UTF-8. */
   readonly bom: boolean;
 }
 
@@ -88,7 +88,7 @@ export async function findResult(db: Database, wanted: Pick<WantedExport, "run" 
 const purged = (run: string): OperatorError =>
   new OperatorError(`The data of ${run} has been purged; \`latchkey runs show\` says when.`);
 
-/** The JSON as it was written, decompressed as it is read. Throws OperatorError when the data is purged meanwhile. */
+/** The JSON as it was written, decompressed as it is read. Throws OperatorError if the data is purged in the meantime. */
 export async function* contentOf(
   blobs: Pick<BlobStore, "open">,
   { content, blobKey }: StoredResult,
@@ -145,7 +145,7 @@ async function* sheetRows(read: Read, columns: TableColumns) {
       yield cellsOf(parseRecord(item), columns).map((cell) => sheetCell(cell, XLSX_CELL_CHARACTERS_MAX));
 }
 
-/** A number that Excel would change is written as text; a text longer than Excel accepts is cut. */
+/** A number that Excel would change is written as text; text that is too long for Excel is truncated. */
 function sheetCell(cell: Cell, charactersMax: number): string | number | boolean | null {
   if (cell instanceof NumberText) {
     const digits = cell.text.replace(/e.*$/i, "").replace(/^-?0?\.?0*|[.-]/g, "");
@@ -171,7 +171,7 @@ async function readColumns(read: Read): Promise<TableColumns> {
   return tableColumns(fields);
 }
 
-/** No limits apply: what was stored was within them. */
+/** No limits apply, because the stored data was within them. */
 const BOUNDS = { depthMax: limits.dataDepthMax + 10, valuesMax: Number.MAX_SAFE_INTEGER };
 
 const parseRecord = (item: Buffer): JsonTree => parseJsonText(item.toString("utf8"), BOUNDS);

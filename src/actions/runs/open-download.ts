@@ -9,7 +9,7 @@ import type { Needs } from "#actions/services.ts";
 export interface Download {
   readonly key: string;
   readonly sizeBytes: number;
-  /** Throws Problem 404 when the data has been purged meanwhile; after the first bytes, only a fault ends the stream. */
+  /** Throws Problem 404 if the data has been purged in the meantime; after the first bytes, only a fault ends the stream. */
   open(range?: { readonly start: number; readonly end: number }): Promise<AsyncIterable<Uint8Array>>;
 }
 

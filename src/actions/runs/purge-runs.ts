@@ -17,8 +17,8 @@ const OBJECTS_AT_ONCE = 1_000;
 const LISTED_AT_ONCE = 8;
 
 /**
- * Purges the runs whose retention is over: rows first, objects after COMMIT, so that a reader gets all or a 400. A store that fails
- * does not keep rows back: no row refers to the objects that remain, and the sweep removes them.
+ * Purges the runs whose retention has ended: rows first, objects after COMMIT, so that a reader gets everything or a 400. If the
+ * store fails, the rows are deleted anyway: no row refers to the remaining objects, and the sweep removes them.
  */
 export async function purgeOldRuns({ db, blobs, log }: Needs<"db" | "blobs" | "log">): Promise<number> {
   const purgeSome = async (): Promise<readonly PurgedRun[]> => await purgeDueRuns(db, RUNS_AT_ONCE);
@@ -69,8 +69,8 @@ async function removeObjects(blobs: BlobStore, runs: readonly PurgedRun[]): Prom
 }
 
 /**
- * Purges a run before its retention is over, for an operator (docs/decisions/0029). When the store fails after COMMIT, no row refers to the objects, and
- * the sweep removes them. Throws OperatorError.
+ * Purges a run before its retention has ended, for an operator (docs/decisions/0029). When the store fails after COMMIT, no row
+ * refers to the objects, and the sweep removes them. Throws OperatorError.
  */
 export async function purgeRunAsOperator(
   services: { readonly db: Database; readonly blobs: BlobStore; readonly signing: Signing },

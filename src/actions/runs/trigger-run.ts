@@ -86,7 +86,7 @@ export async function triggerRun(
 
 /**
  * The same for the runs of concurrent requests, together with the claim of their keys, in one transaction. null: nothing was
- * written, and the run needs a transaction of its own.
+ * written, and the run needs a separate transaction.
  */
 export async function triggerRunTogether(
   services: Needs<"db">,
@@ -117,7 +117,7 @@ const accepted = (run: NewRun): Answer => ({
   body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }),
 });
 
-/** Looks up what the body refers to, inside the transaction or before it. */
+/** Looks up the objects that the body refers to, inside the transaction or before it. */
 interface Sources {
   credentials(
     ids: readonly string[],
@@ -159,7 +159,7 @@ async function planRun(
   };
 }
 
-/** Strings as they are, everything else as JSON text. Spec, Top-level key routing. */
+/** Strings unchanged, everything else as JSON text. Spec, Top-level key routing. */
 const textOf = (value: BodyValue): string => (value.kind === "file" ? "" : value.text);
 
 /** Spec, POST /blueprints/{blueprintKey}/trigger 2: a required metadata item that is omitted is a `400`, one detail each. */

@@ -9,7 +9,7 @@ import type { Log } from "#lib/log.ts";
 
 interface RunWatcher extends Watcher {
   readonly accountId: string;
-  /** The newest state; older ones that nobody has taken yet are left out. */
+  /** The newest state; older ones that were not consumed are dropped. */
   newest: VisibleRun;
   /** The sequence of the last state that was taken. */
   shown: number;
@@ -53,7 +53,7 @@ export class RunWatch {
         { name: "this process", max: watchLimits.inAll, of: () => null },
       ],
       refusal: (quota) => `Too many event streams of ${quota} are open. Close one, or poll the run's status.`,
-      // Correctness does not depend on news.
+      // Correctness does not depend on notifications.
       lookEveryMs: limits.eventPollMs,
       onLook: lookAtAll,
       listDead: async (keyIds) => await listDeadKeys(db, keyIds),
@@ -63,8 +63,8 @@ export class RunWatch {
   }
 
   /**
-   * The states of a run from the one after `seen` to the terminal one, the present one at once. It ends earlier when its key is revoked,
-   * or as every watch does. Throws Problem 429 at once when too many are open.
+   * Yields the states of a run from the one after `seen` to the terminal one, the current one immediately. Ends earlier if its
+   * key is revoked, or for the reasons of every watch. Throws Problem 429 immediately when too many are open.
    */
   watch(
     run: VisibleRun,
@@ -77,7 +77,7 @@ export class RunWatch {
     return this.#states(watcher);
   }
 
-  /** Ends every watch after its present state; later watches give only the present state. */
+  /** Ends every watch after its current state; later watches only yield the current state. */
   drain(): void {
     this.#watchers.drain();
   }
@@ -104,7 +104,7 @@ export class RunWatch {
     }
   }
 
-  /** Reads the changes of these runs; notifications that arrive meanwhile are read next. */
+  /** Reads the changes of these runs. Notifications that arrive in the meantime are processed next. */
   #look(runIds: readonly string[]): void {
     for (const id of runIds) if (this.#byRun.has(id)) this.#due.add(id);
     this.#watchers.read();

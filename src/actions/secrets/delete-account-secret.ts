@@ -6,7 +6,10 @@ import type { Signing } from "#lib/signing.ts";
 import { listSecretUses } from "./list-secret-uses.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 
-/** Deletes at once and permanently. Throws OperatorError when there is no secret of that name, and without `force` when strategies in force refer to it. */
+/**
+ * Deletes a secret immediately and permanently. Throws OperatorError if there is no secret of that name or, without `force`, if
+ * current strategies refer to it.
+ */
 export async function deleteAccountSecretAs(
   services: { readonly db: Database; readonly signing: Signing },
   actor: AuditActor,

@@ -102,7 +102,7 @@ async function rewrite(
   { account, strategyId, name, document }: OldStrategy,
 ): Promise<string | null> {
   const { client_secret_env: _variable, ...login } = document["login"] as JsonObject;
-  // The document's own kind of problem comes first.
+  // Problems of the document's own kind are listed first.
   const fresh = {
     strategy: strategyId,
     ...document,

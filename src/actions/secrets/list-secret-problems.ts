@@ -13,7 +13,7 @@ export interface SecretSources {
   readonly inFile: KnownSecrets;
 }
 
-/** A strategy in force whose client secret needs attention. */
+/** A current strategy whose client secret needs attention. */
 export interface SecretProblem {
   readonly account: string;
   readonly strategyId: string;
@@ -35,7 +35,7 @@ export async function listKnownSecrets(db: Database, inFile: KnownSecrets): Prom
   ]);
 }
 
-/** Strategies in force whose client secret is missing here, is for another server, or is still a variable of the environment. */
+/** Current strategies whose client secret is missing here, is for another server, or is still an environment variable. */
 export async function listSecretProblems(
   db: Database,
   sources: SecretSources,

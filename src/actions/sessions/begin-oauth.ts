@@ -30,14 +30,14 @@ import type { Needs, Services } from "#actions/services.ts";
 export const leavesForTarget = ({ login }: Strategy): boolean =>
   login.type === "oauth2" && grantOf({ grant: login["grant"] as never }) === "authorization_code";
 
-/** The host of the target's own login, as people know it, as far as the document says it. */
+/** The host of the target's own login, in readable form, if the document names it. */
 export function signInHost(strategy: Strategy): string {
   const { authorization_url: url, issuer } = readOAuthConfig(strategy);
   const origin = writtenOrigin(url ?? issuer ?? "");
   return origin === null ? "" : new URL(origin).host;
 }
 
-/** docs/decisions/0020: one redirect URI for each strategy, so that no answer of one server counts for another. */
+/** docs/decisions/0020: one redirect URI for each strategy, so that an answer of one server is never accepted for another. */
 export const redirectUri = (services: Needs<"publicUrl">, accountSlug: string, strategyId: string): string =>
   `${services.publicUrl()}/connect/oauth/${encodeURIComponent(accountSlug)}/${encodeURIComponent(strategyId)}`;
 
@@ -46,7 +46,7 @@ export const hashState = (state: string): Buffer => createHash("sha256").update(
 const STATE_BYTES = 32;
 
 export type BeginOutcome =
-  /** The browser goes to `url` and keeps `cookie` until it is back. */
+  /** The browser is redirected to `url` and keeps `cookie` until it returns. */
   | { readonly kind: "leave"; readonly url: string; readonly state: string; readonly cookie: string }
   /** By field key. */
   | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, FormIssue> }
@@ -55,8 +55,8 @@ export type BeginOutcome =
   | { readonly kind: "failed" };
 
 /**
- * Sends an end user to the target's own login. What was typed before waits in the database, encrypted under a key of `state`,
- * which the end user's browser alone holds; so does nothing else: the PKCE verifier is derived from `state` again.
+ * Sends an end user to the target's own login. The values entered before are stored in the database, encrypted with a key derived
+ * from `state`, which only the end user's browser has. Nothing else is stored: the PKCE verifier is derived from `state`, too.
  */
 export async function beginOAuth(
   services: Services,
@@ -109,7 +109,7 @@ export async function beginOAuth(
   return { kind: "leave", url, state, cookie: signing.oauthCookie(state) };
 }
 
-/** Nobody leaves for a sign-in that could not be finished, here or by another process. Throws LoginFailure. */
+/** Refuses to start a sign-in that neither this nor another process could finish. Throws LoginFailure. */
 async function requireSecret(
   { db }: Needs<"db">,
   access: OAuthAccess,

@@ -23,15 +23,15 @@ export type FinishOutcome =
   | { readonly kind: "expired" }
   | { readonly kind: "completed"; readonly hosted: HostedSession };
 
-/** What a target's own login has sent a browser back with. Secret. */
+/** The parameters with which a target's own login redirected a browser back. Secret. */
 export interface OAuthAnswer {
   readonly state: string;
   readonly parameters: URLSearchParams;
-  /** As the target knows it: this process may have another address than the one that the browser came back to. */
+  /** The redirect URI that the target knows: this process may have another address than the one to which the browser returned. */
   readonly redirectUri: string;
 }
 
-/** Throws what is no fault of the end user, the target or the strategy. */
+/** Throws errors that are not caused by the end user, the target or the strategy. */
 export async function noteFailure(
   services: Needs<"db" | "log">,
   hosted: HostedSession,
@@ -43,7 +43,7 @@ export async function noteFailure(
   const fields = { sessionId: attempt.sessionId, strategyId: attempt.strategyId, detail: error.message };
   services.log.warn(fields, "a sign-in at a target failed");
   const reason = isRefused ? "refused" : "failed";
-  // The frame that the window was opened from asks for it.
+  // The frame that opened the window asks for it.
   await recordOutcome(services.db, attempt.stateHash, reason);
   await noteSignInFailure(services.db, attempt.sessionId, error.message);
   return { kind: "retry", hosted, reason };
@@ -61,7 +61,7 @@ export async function completeSignIn(
   const plain = await decryptWithKey(signing.oauthFormKey(state).reveal(), attempt.form);
   const { fields: values, origins: left } = readCredential(Buffer.from(plain).toString("utf8"));
   plain.fill(0);
-  // Where the end user agreed that it goes, whatever the strategy names by now. One who left before an upgrade comes back without.
+  // The origins that the end user agreed to, whatever the strategy names by now. Null for a sign-in that began before an upgrade.
   const origins = left ?? credentialOrigins(hosted.strategy);
   const place = { accountId: hosted.session.accountId, strategy: hosted.strategy, origins };
   return await withOAuthAccess(services, place, values, async (access) => {
@@ -75,13 +75,13 @@ export async function completeSignIn(
     await failpoint("oauth.after_exchange");
     if (await vaultTokens(services, hosted, { values, origins }, tokens))
       return { kind: "completed", hosted };
-    // Another tab was faster, or the time is over: what nobody will use is taken back.
+    // Another tab was faster, or the session has expired: revoke the unused tokens.
     await revokeTokens(target, tokens);
     return await closedOutcome(services, hosted);
   });
 }
 
-/** Of a session that is not pending any more. */
+/** The outcome for a session that is no longer pending. */
 export async function closedOutcome(
   services: Needs<"db">,
   { session }: HostedSession,

@@ -33,7 +33,7 @@ export async function createCredentialSession(
     const checked = checkReturnUrl(request.returnUrl, caller.account.allowedOrigins);
     if (!checked.ok) throw invalidField("return_url", checked.reason);
   }
-  // What does not wait for each other's answer is one round trip.
+  // Statements that don't depend on each other are one round trip.
   const [strategy, nowText] = await Promise.all([
     findStrategy(tx, caller.account.id, request.strategyId),
     readClockText(tx),
@@ -71,7 +71,7 @@ export async function createCredentialSession(
   return { status: 201, body, tokenOfSession: id };
 }
 
-/** Spec, Credential session: the form's URL. Derived, so that it is stored nowhere. */
+/** Spec, Credential session: the form's URL. It is derived from the id and not stored. */
 export function hostedUrl(services: Needs<"publicUrl" | "signing">, sessionId: string): string {
   return `${services.publicUrl()}/connect/${services.signing.hostedToken(sessionId)}`;
 }

@@ -51,7 +51,7 @@ export async function createEmbeddedSession(
     locale,
     lifetimeMs,
   });
-  // A list of one is no choice: its forms are there at once.
+  // With a single Blueprint there is no choice: its forms are created at once.
   const [only, ...others] = blueprints;
   if (only && others.length === 0) await chooseBlueprint(services, tx, { accountId: account.id, id }, only);
   await recordAudit(tx, services.signing.audit, {
@@ -80,7 +80,7 @@ export async function readEmbeddedSession(services: Needs<"db" | "publicUrl">, c
   return projectEmbeddedSession(session, embedUrl(services, id));
 }
 
-/** Holds no secret: what opens the session is its client token. */
+/** Contains no secret: the session is opened with its client token. */
 const embedUrl = (services: Needs<"publicUrl">, id: string): string =>
   `${services.publicUrl()}/embed/v1/${id}`;
 
@@ -101,7 +101,7 @@ function checkOrigin(text: string, embedOrigins: readonly string[]): string {
 
 const LANGUAGE_TAG = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/;
 
-/** BCP 47. One that no page has is no mistake of the caller's, whose users may come with any. */
+/** BCP 47. An unsupported language is not an error: callers' users may have any language. */
 function checkLocale(text: string | null): string | null {
   if (text !== null && (text.length > limits.localeCharactersMax || !LANGUAGE_TAG.test(text))) {
     throw invalidField("locale", "`locale` must be a language tag like `de` or `pt-BR`.");
@@ -118,7 +118,7 @@ function checkLifetime(seconds: number | null): number {
   return seconds * 1_000;
 }
 
-/** In the caller's order. Only Blueprints that take credentials, and new ones. */
+/** In the caller's order. Only Blueprints that use credentials, and always new ones. */
 async function findOffered(
   tx: Database,
   accountId: string,

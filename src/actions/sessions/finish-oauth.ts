@@ -18,15 +18,15 @@ export interface OAuthCallback {
 const STATE = /^[\w-]{43}$/;
 
 /**
- * Completes a sign-in at the target: the code is exchanged, outside of any transaction, and the tokens are
- * sealed by the one write that completes the session. Spec, Credential session, `pending` → `completed`. `unknown`: nobody in this
- * browser has left with this `state`, or it has expired; the page does not tell which session it belongs to.
+ * Completes a sign-in at the target: the code is exchanged, outside of any transaction, and the tokens are sealed by the one
+ * write that completes the session. Spec, Credential session, `pending` → `completed`. `unknown`: this browser did not start a
+ * sign-in with this `state`, or it has expired; the page does not reveal which session it belongs to.
  */
 export async function finishOAuth(
   services: Services,
   callback: OAuthCallback,
 ): Promise<FinishOutcome | { readonly kind: "unknown" }> {
-  // docs/decisions/0020: empty, missing or doubled is no `state`.
+  // docs/decisions/0020: an empty, missing or repeated `state` is invalid.
   const [state = "", ...more] = callback.parameters.getAll("state");
   if (more.length > 0 || !STATE.test(state)) return { kind: "unknown" };
   const attempt = await findOAuthAttempt(services.db, hashState(state));

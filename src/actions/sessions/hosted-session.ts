@@ -30,7 +30,7 @@ export interface HostedSession {
   readonly brand: Brand;
   readonly accountSlug: string;
   readonly strategy: Strategy;
-  /** Where the end user goes after submitting; null: the success page. */
+  /** The URL to which the end user is redirected after submitting; null: the success page. */
   readonly redirectTo: string | null;
 }
 
@@ -73,7 +73,7 @@ export async function readHosted(services: Needs<"db">, session: StoredSession):
     }),
     "the session's strategy",
   );
-  // Checked again at the redirect: the allow-list may have changed since the session was made (docs/decisions/0018).
+  // Checked again at the redirect: the allowlist may have changed since the session was created (docs/decisions/0018).
   const { returnUrl } = session;
   const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
   return {

@@ -11,8 +11,8 @@ const BATCH = 200;
 type Expiry = Omit<AuditEvent, "actor">;
 
 /**
- * Part of the worker's upkeep: records each session, of a link or embedded, that has expired unused in the audit log, once, and likewise each
- * proposal. Nothing else depends on it.
+ * Part of the worker's housekeeping: records in the audit log, once, each hosted or embedded session that has expired unused, and
+ * each expired proposal. Nothing else depends on it.
  */
 export async function noteExpired(services: {
   readonly db: Database;

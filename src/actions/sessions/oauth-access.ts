@@ -7,8 +7,8 @@ import type { OAuthAccess } from "#strategies/oauth/oauth-access.ts";
 import type { Needs } from "#actions/services.ts";
 
 /**
- * Access to a strategy's authorization server while an end user connects. The end user's values are in scope as `$credential` and are sent to
- * these origins alone, whatever the strategy states.
+ * Access to a strategy's authorization server while an end user connects. The end user's values are in scope as `$credential` and
+ * are only sent to these origins, regardless of the strategy's document.
  */
 export async function withOAuthAccess<T>(
   services: Needs<"clientSecret" | "gate" | "loginExpressions">,
@@ -20,7 +20,7 @@ export async function withOAuthAccess<T>(
   values: ReadonlyMap<string, string>,
   work: (access: OAuthAccess) => Promise<T>,
 ): Promise<T> {
-  // As in a run, the seed of one-time codes is in scope of no expression.
+  // As in a run, no expression has access to the seed of one-time codes.
   const types = new Map(strategy.fields.map(({ key, type }) => [key, type]));
   const credential = Object.fromEntries(
     [...values].map(([key, value]) => [key, fieldVariable(types.get(key) ?? "text", value)]),

@@ -21,7 +21,7 @@ import { checkObjects, findOrphans } from "./check-objects.ts";
 import { readTombstones } from "#actions/credentials/tombstones.ts";
 import { verifyAudit } from "#actions/audit/verify-audit.ts";
 
-/** What is checked, and how. Nothing is changed. */
+/** What to check, and how. Nothing is changed. */
 export interface Inspected {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -176,7 +176,7 @@ async function checkAudit(inspected: Inspected): Promise<readonly InvariantFindi
   ];
 }
 
-/** V11: a worker sweeps them every ten minutes. */
+/** V11: a worker removes them every ten minutes. */
 async function checkScratch(inspected: Inspected): Promise<readonly InvariantFinding[]> {
   const names = await inspected.listForgottenScratch(await readOrphanLimit(inspected.db, SCRATCH_AGE_MS));
   return names.map((name) => ({

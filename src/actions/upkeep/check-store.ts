@@ -7,13 +7,13 @@ import { randomBase62 } from "#lib/new-id.ts";
 
 /** The store's clock decides when a presigned URL is valid, and the database's clock signs it. */
 const CLOCKS_DIFFER_MS = 60_000;
-/** Below the inputs, so that the sweep removes the object if this process dies half-way. */
+/** Stored below the inputs, so that the sweep removes the object if this process dies. */
 const FOLDER = "inputs/doctor/";
 const LISTED = 100;
 
 /**
- * Does everything with one object that the service does: writes it, reads it whole and in part, lists and deletes it. Returns the fault as a
- * sentence; null: nothing.
+ * Uses an object like the service does: writes it, reads it completely and partly, lists and deletes it. Returns the problem as a
+ * sentence; null: none.
  */
 export async function checkStore(db: Database, blobs: BlobStore): Promise<string | null> {
   const key = `${FOLDER}${randomBase62(24)}`;
@@ -42,12 +42,12 @@ async function tryOut(db: Database, blobs: BlobStore, key: string, content: Buff
   let listedAt: Date | null = null;
   for await (const page of blobs.list(FOLDER, LISTED))
     listedAt = page.find((each) => each.key === key)?.modifiedAt ?? listedAt;
-  // As the sweep lists.
+  // Lists objects like the sweep.
   const before = await readOrphanLimit(db, limits.orphanedObjectAgeMs);
   for await (const _name of blobs.listUnfinished(before, () => true)) break;
   const findings: string[] = [];
   if (!whole.equals(content)) findings.push("returns other content than was written");
-  // As downloads do, and as reading resumes after a broken connection.
+  // Reads a range, like downloads and like a read that resumes after a broken connection.
   if (part.toString() !== "doctor") findings.push("returns other bytes than the requested range");
   if (listedAt === null) findings.push("does not list an object that was written");
   else findings.push(...compareClocks(listedAt.getTime() - nowMs));

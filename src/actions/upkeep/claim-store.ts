@@ -26,7 +26,7 @@ export async function claimStore(db: Database, blobs: BlobStore): Promise<void> 
   if (!isSame(await blobs.claim(mark), mark)) throw new StoreOfAnother();
 }
 
-/** Like claimStore, for a command that only reads: a store without an owner stays unclaimed. */
+/** Like claimStore, for a command that only reads: it does not claim a store without an owner. */
 export async function checkStoreOwner(db: Database, blobs: BlobStore): Promise<void> {
   const [mark, found] = [await readInstallationMark(db), await blobs.readMark()];
   if (mark !== undefined && found !== null && !isSame(found, mark)) throw new StoreOfAnother();

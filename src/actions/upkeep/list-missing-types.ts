@@ -9,7 +9,7 @@ export interface MissingType {
   readonly type: string;
 }
 
-/** Nodes of Blueprints in force whose type this process does not have: their runs fail here. */
+/** Nodes of current Blueprints whose type is unknown to this process: their runs would fail here. */
 export async function listMissingTypes(db: Database): Promise<readonly MissingType[]> {
   const documents = await listAppliedDocuments(db);
   return documents

@@ -13,8 +13,8 @@ export interface SecretCondition {
 }
 
 /**
- * Strategies in force whose expressions could disclose a secret field by a yes or a no. `apply` refuses them now; those that were in
- * force before still work.
+ * Current strategies whose expressions could disclose a secret field bit by bit. `apply` now refuses them; those that were
+ * applied before still work.
  */
 export async function listSecretConditions(db: Database): Promise<readonly SecretCondition[]> {
   const slugs = new Map((await listAccounts(db)).map(({ id, slug }) => [id, slug]));

@@ -24,11 +24,11 @@ type Swept = Needs<"db" | "blobs" | "log">;
 
 /**
  * docs/decisions/0029: removes the objects of processes that died between writing an object and COMMIT. No row refers to them, so
- * nothing reads them: they only take space. Their age is the store's, and the limit is long enough for everything that is being
- * committed, and for clocks that differ. Only names of a form that the service makes, of accounts of this database, in a
- * store that belongs to this installation, are removed. An interrupted pass continues after the last page that it finished, in
- * any process; one process has the pass at a time, the latest. `isMeant`: without a limit. Returns what it removed; null: it
- * stopped, or another process has taken the pass.
+ * they are never read and only take space. Their age is measured by the store's clock, and the limit is long enough for pending
+ * commits and for clocks that differ. Only objects whose names have the service's format and belong to accounts of this database
+ * are removed, and only in a store that belongs to this installation. An interrupted pass continues after the last page that it
+ * finished, in any process; only one process, the latest, runs the pass at a time. `isMeant`: without a limit. Returns the number
+ * of removed objects; null: it stopped, or another process has taken over the pass.
  */
 export async function sweepObjects(services: Swept, isMeant = false): Promise<number | null> {
   const { db, blobs, log } = services;
@@ -45,7 +45,7 @@ export async function sweepObjects(services: Swept, isMeant = false): Promise<nu
     forgottenMs: limits.sweepForgottenMs,
   });
   try {
-    return await carryOut(services, begun, await ownNames(db));
+    return await runPass(services, begun, await ownNames(db));
   } catch (error) {
     if (!(error instanceof SweepTaken)) throw error;
     log.warn({}, error.message);
@@ -63,7 +63,7 @@ class SweepTaken extends Error {
 }
 
 /** The remaining stages of a pass. */
-async function carryOut(services: Swept, begun: ObjectSweep, isOurs: IsOurs): Promise<number | null> {
+async function runPass(services: Swept, begun: ObjectSweep, isOurs: IsOurs): Promise<number | null> {
   const { db, blobs, log } = services;
   let sweep = begun;
   if (sweep.stage === "counting") {
@@ -78,7 +78,7 @@ async function carryOut(services: Swept, begun: ObjectSweep, isOurs: IsOurs): Pr
       await endSweep(db, sweep);
       return null;
     }
-    // Few are removed as they were found; many are listed anew.
+    // A few objects are removed as found; many are listed again.
     if (found <= REMOVED_MAX.objects) {
       const few = await listUnnamedBlobs(db, sweep.orphans.filter(isOurs));
       await blobs.remove(few);
@@ -130,7 +130,7 @@ async function move(
   return moved;
 }
 
-/** Tells names that this installation has made from all others. */
+/** Distinguishes names that this installation generated from all others. */
 export async function ownNames(db: Database): Promise<IsOurs> {
   const accounts = new Set([...(await listAccountIds(db)), "doctor"]);
   return (key) => {

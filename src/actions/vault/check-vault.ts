@@ -16,7 +16,7 @@ export interface CheckedPlace {
   readonly checked: number;
   /** Ids of the rows that can't be opened. */
   readonly broken: readonly string[];
-  /** Ids of the rows that can be opened, but have no origins sealed in. */
+  /** Ids of the rows that can be opened but contain no sealed origins. */
   readonly unbound: readonly string[];
 }
 

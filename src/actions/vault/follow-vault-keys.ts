@@ -7,9 +7,9 @@ import type { Keyring } from "#vault/vault.ts";
 const EVERY_MS = 1_000;
 
 /**
- * Keeps the keys of a running process up to date with the database: it learns a key that was added, and seals with the one that was
- * promoted, within two seconds and without a restart. A row that this installation has not signed is ignored: the process goes
- * on with the key that it has. Returns a function that stops it.
+ * Keeps the keys of a running process up to date with the database: it learns a key that was added, and seals with the one that
+ * was promoted, within two seconds and without a restart. A row that this installation has not signed is ignored: the process
+ * keeps using its current key. Returns a function that stops it.
  */
 export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => Promise<void> {
   const ending = new AbortController();
@@ -19,12 +19,12 @@ export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => P
       await sleep(EVERY_MS, undefined, { signal: ending.signal, ref: false }).catch(() => undefined);
       if (ending.signal.aborted) return;
       try {
-        await keepUp(vault, await listVaultKeys(db), (kid, text) => {
+        await updateKeyring(vault, await listVaultKeys(db), (kid, text) => {
           if (!told.has(kid)) log.error({ kid }, text);
           told.add(kid);
         });
       } catch (error) {
-        // The database is unavailable, or a key is damaged: the keys stay as they are.
+        // The database is unavailable, or a key is damaged: the keys remain unchanged.
         log.debug(describeError(error), "reading the vault's keys failed; retrying");
       }
     }
@@ -36,7 +36,7 @@ export function followVaultKeys(db: Database, vault: Keyring, log: Log): () => P
   };
 }
 
-async function keepUp(
+async function updateKeyring(
   vault: Keyring,
   keys: readonly VaultKey[],
   complain: (kid: string, text: string) => void,

@@ -59,8 +59,9 @@ export type Added =
   | { readonly kind: "handed_out"; readonly kid: string; readonly keyset: Secret };
 
 /**
- * Adds a key, which opens and does not seal yet. First the keyset, then the database: a process that learns of the key finds
- * it. After a kill in between the key is in the keyset and not registered; `registerKey` goes on from there.
+ * Adds a key that opens but does not seal yet. It is first written to the keyset and then registered in the database, so that a
+ * process that learns of the key can find it. If the process is killed in between, the key is in the keyset but not registered;
+ * `registerKey` continues from there.
  */
 export async function addKey(db: Database, audit: AuditKeys, source: KeySource): Promise<Added> {
   return await db.transaction(async (tx) => {

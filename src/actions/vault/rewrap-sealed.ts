@@ -16,16 +16,17 @@ export interface RewrapProgress {
 
 export interface RewrapResult {
   readonly rewrapped: number;
-  /** Rows that another process wrote or deleted meanwhile. */
+  /** Rows that another process has changed or deleted in the meantime. */
   readonly overtaken: number;
   /** Rows that can't be opened, as "<table> <id>". */
   readonly broken: readonly string[];
 }
 
 /**
- * Seals everything anew with the vault's present key (which this vault does not change meanwhile), batch by batch, while the service works. The rows themselves are the only
- * progress record: after a kill -9 the next rewrap continues with the rows that another key still seals, and two at once do no harm. A value
- * is opened and sealed again, not only its content key: a JWE's header names the key and is authenticated with the content.
+ * Reseals everything with the vault's current key (which this vault does not change in the meantime), batch by batch, while the
+ * service is running. The rows themselves are the only progress record: after a kill -9 the next rewrap continues with the rows
+ * that another key still seals, and two at once do no harm. A value is opened and sealed again, not only its content key: a JWE's
+ * header names the key and is authenticated with the content.
  */
 export async function rewrapSealed(
   db: Database,
@@ -42,7 +43,7 @@ export async function rewrapSealed(
   onProgress({ done: 0, total });
   for (const place of SEALED_PLACES) {
     for await (const rows of eachBatch(db, place, { limit: batch, notKid: kid })) {
-      const outcomes = await Promise.all(rows.map(async (row) => await sealAnew(vault, place, row)));
+      const outcomes = await Promise.all(rows.map(async (row) => await resealRow(vault, place, row)));
       const changes = outcomes.filter((outcome) => typeof outcome !== "string");
       broken.push(...outcomes.filter((outcome) => typeof outcome === "string"));
       const replaced = await replaceSealed(db, place, kid, changes);
@@ -57,7 +58,7 @@ export async function rewrapSealed(
 }
 
 /** The row with new bytes, or its name when it can't be opened. */
-async function sealAnew(
+async function resealRow(
   vault: Keyring,
   place: SealedPlace,
   row: SealedRow,
