@@ -1,5 +1,5 @@
 /**
- * Counts the delimiters of a multipart body as it comes: one before each part and one at the end (RFC 2046, 5.1.1; they occur
+ * Counts the delimiters of a multipart body as it arrives: one before each part and one at the end (RFC 2046, 5.1.1; they occur
  * nowhere else). The parser silently skips a part without a name; only the count shows it.
  */
 export function countDelimiters(boundary: string): { add(chunk: Buffer): void; readonly count: number } {
@@ -9,7 +9,7 @@ export function countDelimiters(boundary: string): { add(chunk: Buffer): void; r
   let count = 0;
   return {
     add: (chunk) => {
-      // A delimiter may span two chunks; the carried rest is shorter than a delimiter and contains none itself.
+      // A delimiter may span two chunks. The remainder that is kept is shorter than a delimiter and does not contain one.
       const border = Buffer.concat([tail, chunk.subarray(0, delimiter.length - 1)]);
       count += occurrences(border, delimiter) + occurrences(chunk, delimiter);
       tail = Buffer.concat([tail, chunk.subarray(-delimiter.length)]).subarray(1 - delimiter.length);

@@ -22,7 +22,7 @@ export const postEmbeddedSession: Handler = async (services, request, reply) => 
   });
 };
 
-/** As for credential sessions: an explicit `null` is an omitted field. Throws Problem 422. */
+/** As for credential sessions, an explicit `null` counts as an omitted field. Throws Problem 422. */
 function readRequest(body: ReadonlyMap<string, JsonTree>): EmbeddedSessionRequest {
   const details: ProblemDetail[] = [];
   const wrong = (field: string, message: string): null => {

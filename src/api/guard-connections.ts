@@ -51,7 +51,7 @@ export function guardConnections(server: Server): void {
 export function refuseConnection(error: { readonly code?: string }, socket: Socket): void {
   if (!socket.writable) return void socket.destroy();
   const answers = [...(ledgers.get(socket)?.owed ?? [])];
-  // The last one is refused itself when its body is what the parser could not read.
+  // The last request is refused itself if its body is what the parser could not read.
   const broken = answers.find((response) => !response.req.complete);
   if (broken?.headersSent) return void socket.destroy();
   const before = answers.findLast((response) => response.req.complete);
@@ -72,7 +72,7 @@ function refuse(socket: Duplex, error: { readonly code?: string }): void {
  */
 export function checkRequestShape(request: IncomingMessage): void {
   if ((ledgers.get(request.socket)?.requests ?? 0) > REQUESTS_PER_CONNECTION_MAX) {
-    throw new Problem("internal_error", "The connection has carried its last request. Open another.", {
+    throw new Problem("internal_error", "The connection has reached its request limit. Open another one.", {
       status: 503,
       headers: { "Retry-After": "0", Connection: "close" },
     });
@@ -97,10 +97,10 @@ export function checkRequestShape(request: IncomingMessage): void {
 export function endsWithAnswer(request: IncomingMessage): boolean {
   if (!isBodyLeftUnread(request)) return false;
   const { socket } = request;
-  // Node.js calls this when the answer is written; it would reset the connection at once, and the answer with it.
+  // Node.js calls this when the answer is written; it would reset the connection at once, and the answer would be lost.
   socket.destroySoon = () => {
     socket.end();
-    // After Node.js has read on, as it does for a connection that is kept.
+    // Deferred until Node.js has read on, as it does for a connection that is kept alive.
     setImmediate(() => socket.pause());
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };

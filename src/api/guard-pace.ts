@@ -4,7 +4,7 @@ import type { IncomingMessage, Server } from "node:http";
 export interface Pace {
   /** The minimum time. */
   readonly graceMs: number;
-  /** Each received byte extends the time: a body of this pace is never ended. */
+  /** Each received byte extends the time, so a body that arrives at this pace is never rejected. */
   readonly bytesPerSecondMin: number;
   readonly lookEveryMs: number;
 }
@@ -37,7 +37,7 @@ export function guardPace(server: Server, pace: Pace): void {
       const bytes = request.socket.bytesRead - body.bytesBefore;
       if (body.waitedMs <= pace.graceMs + (bytes / pace.bytesPerSecondMin) * 1_000) continue;
       bodies.delete(request);
-      const error = Object.assign(new Error("The body came too slowly."), {
+      const error = Object.assign(new Error("The body arrived too slowly."), {
         code: "ERR_HTTP_REQUEST_TIMEOUT",
       });
       server.emit("clientError", error, request.socket);

@@ -5,7 +5,7 @@ import type { FastifyInstance } from "fastify";
 const ICON = readFileSync(new URL("./favicon.ico", import.meta.url));
 const MAX_AGE_SECONDS = 604_800;
 
-/** The icon that browsers request by themselves: for JSON, and for pages whose own icon they cannot show. */
+/** The icon that browsers request automatically: for JSON, and for pages whose own icon they can't show. */
 export function registerIcon(app: FastifyInstance): void {
   app.route({
     method: ["GET", "HEAD"],

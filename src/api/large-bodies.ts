@@ -32,9 +32,9 @@ export async function inTurn<T>(sender: string, steps: Steps<T>): Promise<T> {
 }
 
 function beginNext(): void {
-  const goOn = waiting.take();
-  isBusy = goOn !== undefined;
-  goOn?.();
+  const continueSession = waiting.take();
+  isBusy = continueSession !== undefined;
+  continueSession?.();
 }
 
 async function inSlices<T>(steps: Steps<T>): Promise<T> {

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Needs } from "#actions/services.ts";
 import { html } from "#lib/html.ts";
 
-/** The address that the committed documents name: where a service listens that nobody has configured. */
+/** The address in the committed documents: the default address of a service. */
 export const DOCUMENT_URL = "http://127.0.0.1:8080";
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
@@ -19,7 +19,7 @@ function makeResource(type: string, text: string): Resource {
   return { type, text, etag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"` };
 }
 
-/** All that the page needs is one style sheet of its own, and the icon. */
+/** The page only needs its style sheet and the icon. */
 const HEADERS = {
   "Cache-Control": "public, max-age=300",
   "Content-Security-Policy":
@@ -35,7 +35,7 @@ const HEADERS = {
  */
 export function registerReference(app: FastifyInstance, services: Needs<"publicUrl">): void {
   const style = makeResource("text/css; charset=utf-8", read("./reference.css"));
-  // Made at the first request: before the service listens, its address may not be known.
+  // Created at the first request, because the address may not be known before the service listens.
   let made: { readonly document: Resource; readonly page: Resource } | null = null;
   const make = (): { readonly document: Resource; readonly page: Resource } => {
     const publicUrl = services.publicUrl();

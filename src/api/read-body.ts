@@ -39,7 +39,7 @@ export const senderOf = ({ keyId }: Caller): string => `key/${keyId}`;
 /** The reservation in the lane for a body without a declared length, until it turns out to be longer. */
 const UNKNOWN_BYTES = limits.jsonBodyBytesMax;
 
-/** The whole body. A large one is read when its turn has come. Throws Problem 413 and 503. */
+/** Reads the whole body. A large one waits for its turn. Throws Problem 413 and 503. */
 async function readBytes(request: FastifyRequest, bytesMax: number, lane: LaneOfOne): Promise<Buffer> {
   const length = Number(request.headers["content-length"] ?? 0);
   if (length > bytesMax) throw tooLarge("The body");
@@ -84,7 +84,7 @@ class LaneOfOne {
   }
 }
 
-/** A small body has come with its headers: taking it from the stream's buffer costs a fraction of a stream's iteration. */
+/** A small body usually arrives with its headers: taking it from the stream's buffer costs a fraction of iterating the stream. */
 function takeWhole({ raw }: FastifyRequest, bytesMax: number): Buffer | null {
   const size = raw.readableLength;
   if (!raw.complete || raw.destroyed || size === 0 || size > bytesMax) return null;
@@ -93,7 +93,7 @@ function takeWhole({ raw }: FastifyRequest, bytesMax: number): Buffer | null {
   return bytes;
 }
 
-/** The media type without its parameters, in lower case; an empty text when the header is absent. */
+/** The media type without its parameters, in lower case; an empty string when the header is absent. */
 export function mediaType(request: FastifyRequest): string {
   return (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }

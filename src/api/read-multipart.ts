@@ -104,7 +104,7 @@ async function collectParts(
       const problem = partProblem(name);
       if (problem) return problem;
       if (isTruncated || inlineBytes > limits.triggerJsonBytesMax) return tooLarge("An inline part");
-      if (!value.isWellFormed()) return malformed("A part holds a lone surrogate.");
+      if (!value.isWellFormed()) return malformed("A part contains a lone surrogate.");
       fields.push(fieldPart(name ?? "", value, type));
       return null;
     },
@@ -149,7 +149,7 @@ async function parseBody(
       request.raw.off("data", count);
       request.raw.unpipe(parser);
       reject(error);
-      // The code that stores a file waits for its end, which will not come.
+      // The code that stores a file waits for an end that will never come.
       for (const stream of streams) stream.destroy(error);
       parser.destroy();
     };
@@ -177,7 +177,7 @@ async function parseBody(
         type: string,
       ) => {
         streams.push(stream);
-        // The library only emits it, and may do so before anybody reads: destroyed, the stream tells its later reader too.
+        // The library only emits the error, perhaps before the stream is read. Destroying the stream reports it to a later reader, too.
         stream.on("error", (error: Error) => stream.destroy(error));
         check(handlers.file({ name, stream, filename, type }, fail));
       },
@@ -198,7 +198,7 @@ async function parseBody(
 function partProblem(name: string | undefined): Problem | null {
   if (name === undefined) return malformed("A part has no name.");
   if (Buffer.byteLength(name) > limits.multipartNameBytesMax) return tooLarge("The name of a part");
-  return name.isWellFormed() ? null : malformed("A part's name holds a lone surrogate.");
+  return name.isWellFormed() ? null : malformed("A part's name contains a lone surrogate.");
 }
 
 function fieldPart(name: string, value: string, type: string): Part {

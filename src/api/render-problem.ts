@@ -4,7 +4,7 @@ import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
 
-/** Spec, Error object. The one place that knows the envelope. */
+/** Spec, Error object. Only this module knows the envelope. */
 function problemBody(problem: Problem): string {
   const details = problem.details.map((detail) => ({
     message: detail.message,

@@ -28,7 +28,7 @@ function hasPreference(headers: readonly string[], wanted: string): boolean {
   );
 }
 
-/** Percent-encoded, so that no name can end the header or be read as two; an empty name is `""`. */
+/** Percent-encoded, so that no name can end the header or look like two names; an empty name is `""`. */
 function writeKeys(keys: readonly string[]): string {
   let header = "";
   for (const key of keys.slice(0, limits.ignoredKeysMax)) {

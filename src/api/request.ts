@@ -8,7 +8,7 @@ export type Handler = (
   reply: FastifyReply,
 ) => Promise<FastifyReply>;
 
-/** Every `Authorization` header of the request: two are not one (Node would silently take the first). */
+/** All `Authorization` headers of the request, because two must be detected (Node would silently use the first). */
 export function authorizationOf(request: FastifyRequest): readonly string[] {
   return request.raw.headersDistinct["authorization"] ?? [];
 }

@@ -50,7 +50,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
   );
 }
 
-/** An address that the framework can't read (`%ZZ`, over-long): under `/api/v1`, too, authentication comes first. */
+/** A URL that the framework can't parse (`%ZZ`, too long): below `/api/v1`, authentication still comes first. */
 export async function refuseApiAddress(
   services: Services,
   request: FastifyRequest,

@@ -16,7 +16,7 @@ export const getRunEvents: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "polls", scope: "runs" });
   const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
   const seen = readLastEventId(request, run.sequence);
-  // HTML, Server-sent events: 204 tells a client that reconnects by itself not to do it any more.
+  // HTML, Server-sent events: 204 tells a client not to reconnect.
   if (isTerminal(run.status) && seen === run.sequence) return reply.code(204).send();
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
@@ -44,7 +44,7 @@ function readLastEventId(request: FastifyRequest, newest: number): number {
 }
 
 async function* writeEvents(events: AsyncIterable<RunEvent>): AsyncIterable<string> {
-  // Sent at once, so that the client knows that it is connected even if it has seen the present state.
+  // Sent immediately, so that the client knows that it is connected even if it has already received the current state.
   yield `retry: ${RETRY_MS}\n\n`;
   for await (const event of events) {
     yield event === "unchanged"

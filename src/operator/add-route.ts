@@ -8,7 +8,7 @@ import type { Context, Handler, OpenContext, SharedHttp } from "./context.ts";
 import { enter, enterOpen } from "./enter.ts";
 import { readInput } from "./read-input.ts";
 
-/** Adds routes of operations to an instance: who it is, whether they may, what they want; then the handler. */
+/** Adds routes of operations to an instance: each authenticates, authorises, and reads the input, and then calls the handler. */
 export function routeAdder(api: FastifyInstance, services: Services, http: SharedHttp) {
   const add = (
     operation: OperatorOperation,
@@ -59,23 +59,23 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
 const pathsOf = ({ path, formerPath }: OperatorOperation): readonly string[] =>
   formerPath === undefined ? [path] : [path, formerPath];
 
-/** No more than this waits for a slow reader. */
+/** The maximum that is buffered for a slow reader. */
 const AHEAD_BYTES = 16_384;
 
-/** What fails half-way can't be told any more: the connection is cut, so that nobody takes it for the whole. */
+/** A failure in the middle can't be reported any more, so the connection is reset, and the client notices that the answer is incomplete. */
 function sendStream(
   reply: FastifyReply,
   type: string,
   parts: AsyncIterable<string | Uint8Array>,
 ): FastifyReply {
-  // A file's own type is set by its handler.
+  // The content type of a file is set by its handler.
   if (!reply.hasHeader("Content-Type")) reply.type(`${type}; charset=utf-8`);
   return reply
     .header("X-Accel-Buffering", "no")
     .send(Readable.from(parts, { objectMode: false, highWaterMark: AHEAD_BYTES }));
 }
 
-/** Actions that the command line shares speak to operators. */
+/** Errors of actions that are shared with the command line are written for operators. */
 function asProblem(error: unknown): unknown {
   if (!(error instanceof OperatorError)) return error;
   return new Problem(error.kind === "missing" ? "not_found" : "conflict", error.message);

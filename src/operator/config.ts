@@ -46,12 +46,12 @@ export const getStrategies: Handler<typeof ofStrategies.listStrategies> = async 
 export const getStrategy: Handler<typeof ofStrategies.readStrategy> = async ({ services }, { params }) =>
   await look.getStrategy(services.db, placeOf(params));
 
-/** What a path names. */
+/** The parameters of a path. */
 interface Named {
   readonly params: Params;
 }
 
-/** What is read and done alike of both kinds. */
+/** Operations that are the same for both kinds. */
 const versionsOf = (kind: look.DocumentName["kind"]) => {
   const nameOf = (params: Params): look.DocumentName => ({ kind, ...placeOf(params) });
   const setRetired =

@@ -5,17 +5,17 @@ import type { OperatorAnswer, OperatorInput, OperatorOperation } from "#contract
 import type { JsonTree } from "#lib/json-text.ts";
 import type { Log } from "#lib/log.ts";
 
-/** What the server has for every API: the one envelope, and the one reader of bodies. */
+/** What the server provides for every API: the error envelope and the body reader. */
 export interface SharedHttp {
   renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply;
   readJsonObject(
     request: FastifyRequest,
-    /** `sender`: null before anybody is signed in. */
+    /** `sender`: null if no one is signed in. */
     limit: { readonly bytesMax: number; readonly sender: string | null },
   ): Promise<ReadonlyMap<string, JsonTree>>;
 }
 
-/** What a handler works with before anybody is signed in. */
+/** The context of a handler that needs no sign-in. */
 export interface OpenContext {
   readonly services: Services;
   readonly request: FastifyRequest;
@@ -24,11 +24,11 @@ export interface OpenContext {
 
 export interface Context extends OpenContext {
   readonly caller: OperatorCaller;
-  /** What the browser holds of the session. */
+  /** The cookies and values of the session in the browser. */
   readonly token: string;
 }
 
-/** Its types are those of its operation; there is nothing to send but what it gives back. */
+/** Its types come from its operation; the return value is the answer. */
 export type Handler<O extends OperatorOperation, C extends OpenContext = Context> = (
   context: C,
   input: OperatorInput<O>,

@@ -4,14 +4,14 @@ import { hashState, type AuthorizationRedirect } from "#actions/operators/oidc-f
 import type { Needs, Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
 
-/** docs/decisions/0022. The prefix promises TLS, so without TLS there is none. */
+/** docs/decisions/0022. The prefix requires TLS, so it is omitted without TLS. */
 function cookieOf(services: Needs<"publicUrl">): { readonly name: string; readonly secure: string } {
   return services.publicUrl().startsWith("https:")
     ? { name: "__Host-latchkey_operator", secure: "; Secure" }
     : { name: "latchkey_operator", secure: "" };
 }
 
-/** No page can read it, and no other site's request carries it. It goes with the browser's session. */
+/** No page can read it, and it is not sent with requests from other sites. It ends with the browser's session. */
 export function setSessionCookie(reply: FastifyReply, services: Services, token: string): void {
   const { name, secure } = cookieOf(services);
   reply.header("Set-Cookie", `${name}=${token}; Path=/; HttpOnly; SameSite=Strict${secure}`);
@@ -22,7 +22,7 @@ export function clearSessionCookie(reply: FastifyReply, services: Services): voi
   reply.header("Set-Cookie", `${name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0${secure}`);
 }
 
-/** Empty when there is none; also when there are two: somebody else may have set one. */
+/** Empty if there is none, or if there are two, because another party may have set one. */
 export const readSessionToken = (request: FastifyRequest, services: Services): string =>
   readCookie(request, cookieOf(services).name);
 
@@ -44,8 +44,8 @@ function tripCookieOf(services: Services, state: string): { readonly name: strin
 }
 
 /**
- * What a browser keeps while it is at the provider. Strict like the session's: the provider sends the browser back to a page of the
- * dashboard, which needs no cookie, and that page asks the API, from our own site.
+ * The cookie of a browser while it is at the provider. Strict like the session's: the provider redirects the browser to a page of
+ * the dashboard, which needs no cookie, and that page calls the API from our own site.
  */
 export function setOidcCookie(
   reply: FastifyReply,
@@ -65,10 +65,10 @@ export function clearOidcCookie(reply: FastifyReply, services: Services, state: 
 export const readTripCookie = (request: FastifyRequest, services: Services, state: string): string =>
   readCookie(request, tripCookieOf(services, state).name);
 
-/** So many operators use one browser at most, as far as we look. */
+/** The most operators per browser whose cookies are read. */
 const KNOWN_BROWSERS_MAX = 20;
 
-/** `__Host-` would promise the path `/`, and pages outside the operator API have no use for it. */
+/** `__Host-` requires the path `/`, but only the operator API needs the cookie. */
 function knownBrowserCookieOf({ publicUrl }: Needs<"publicUrl">): {
   readonly prefix: string;
   readonly path: string;
@@ -81,7 +81,7 @@ function knownBrowserCookieOf({ publicUrl }: Needs<"publicUrl">): {
     : { prefix: "latchkey_operator_browser_", path, secure: "" };
 }
 
-/** Outlives the session: it says that an operator has signed in here before, and opens nothing. One for each operator. */
+/** Outlives the session: it records that an operator has signed in here before, and grants no access. One for each operator. */
 export function setKnownBrowserCookie(reply: FastifyReply, services: Services, known: KnownBrowser): void {
   const { prefix, path, secure } = knownBrowserCookieOf(services);
   const age = `Max-Age=${limits.knownBrowserMs / 1_000}`;

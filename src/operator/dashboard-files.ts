@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { extname } from "node:path";
 
-/** Made by `npm run build:ui`. */
+/** Built by `npm run build:ui`. */
 const BUILDS = new URL("../../ui/built/", import.meta.url);
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -17,17 +17,17 @@ export interface DashboardFile {
   readonly gzip: Buffer;
 }
 
-/** A build of the dashboard, in memory: what is asked for is looked up by name, and no name becomes a path. */
+/** A build of the dashboard, in memory: requested files are looked up by name, and no name becomes a path. */
 export interface DashboardBuild {
   readonly hash: string;
-  /** With the places of `__BASE__` and `__NONCE__`. */
+  /** With the placeholders `__BASE__` and `__NONCE__`. */
   readonly page: string;
   readonly assets: ReadonlyMap<string, DashboardFile>;
 }
 
 let known: Promise<DashboardBuild | null> = Promise.resolve(null);
 
-/** Null: there is none. One that was made meanwhile takes the place of the one before. */
+/** Null: there is no build. A newer build replaces the previous one. */
 export async function readDashboard(): Promise<DashboardBuild | null> {
   const hash = await readText("current").then((text) => text?.trim());
   if (hash === undefined) return null;

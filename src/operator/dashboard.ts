@@ -8,28 +8,29 @@ const NONCE_BYTES = 16;
 const RETRY_SECONDS = 5;
 
 /**
- * The dashboard's page and its files. It asks `/operator/v1` like everybody else; here is nothing that anybody must be signed in for.
+ * Serves the dashboard's page and its files. The page calls `/operator/v1` like any other client, so nothing here requires a
+ * sign-in.
  */
 export function registerDashboard(app: FastifyInstance, services: Services): void {
   const method = ["GET", "HEAD"];
   app.route({ method, url: `${PREFIX}/assets/:name`, handler: sendAsset });
   const page = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
     await sendPage(services, reply);
-  // What a person types first.
+  // The URL that people enter first.
   app.route({
     method,
     url: "/",
     handler: async (_request, reply) =>
       await reply.header("Cache-Control", "no-store").redirect(`${publicPath(services)}${PREFIX}`, 302),
   });
-  // Every address below is a page's: the program in the browser knows which.
+  // Every path below belongs to a page, which the program in the browser selects.
   app.route({ method, url: PREFIX, handler: page });
   app.route({ method, url: `${PREFIX}/*`, handler: page });
 }
 
 /**
- * docs/decisions/0022. Scripts come from here and nowhere else, none inline. Style sheets too; those that Mantine
- * and the editor write at run time carry the nonce of this answer. No attribute `style` in markup, no other site, no frame, no plug-in.
+ * docs/decisions/0022. Only our own scripts, none inline. Only our own style sheets; those that Mantine and the editor create at
+ * run time have the nonce of this answer. No `style` attributes in markup, no other sites, no frames, no plug-ins.
  */
 const contentSecurityPolicy = (nonce: string): string =>
   [
@@ -55,7 +56,7 @@ const pageHeaders = (nonce: string): Readonly<Record<string, string>> => ({
   "X-Robots-Tag": "noindex",
 });
 
-/** The path below which a proxy has the service; empty: none. */
+/** The path below which a proxy serves the service; empty: none. */
 const publicPath = (services: Services): string => new URL(services.publicUrl()).pathname.replace(/\/$/, "");
 
 async function sendPage(services: Services, reply: FastifyReply): Promise<FastifyReply> {
@@ -93,7 +94,7 @@ async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<
     Vary: "Accept-Encoding",
   });
   if (!file) {
-    // Of an older page, after an upgrade: the page says to load it again.
+    // Requested by an older page after an upgrade: that page asks the operator to reload.
     const text = "Not found.\n";
     return await reply.code(404).header("Cache-Control", "no-store").type("text/plain").send(text);
   }
@@ -105,7 +106,7 @@ async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<
     .send(file[encoding ?? "plain"]);
 }
 
-/** The best that the browser takes; `q=0` is a refusal. */
+/** The best encoding that the browser accepts; `q=0` excludes one. */
 function chooseEncoding(accepted: string | undefined): "br" | "gzip" | null {
   const taken = (accepted ?? "")
     .split(",")

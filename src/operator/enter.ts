@@ -13,7 +13,10 @@ import { readSessionToken } from "./cookie.ts";
 
 const isUnsafe = ({ method }: Pick<OperatorOperation, "method">): boolean => method !== "get";
 
-/** The first step of every handler but of those that are open: who it is (401), not too often (429), from where, and whether they may (403). */
+/**
+ * The first step of every handler except open ones: authentication (401), rate limit (429), origin of the request, and permission
+ * (403).
+ */
 export async function enter(
   services: Services,
   request: FastifyRequest,
@@ -31,9 +34,9 @@ export async function enter(
 }
 
 /**
- * For what is open: there is no session yet whose value could be told, but a foreign page can't send the header at all. Throws
- * Problem 403. Who attempts to sign in is counted when the name is known (`throttle-sign-in.ts`): the right password is never refused
- * because of what strangers at the same address have sent, and their bodies are small (`openBodyBytesMax`).
+ * For open operations: there is no session yet with which the header's value could be compared, but a page of another site can't
+ * send the header at all. Throws Problem 403. Sign-in attempts are counted once the name is known (`throttle-sign-in.ts`): a
+ * correct password is never refused because of other clients at the same address, and bodies are small (`openBodyBytesMax`).
  */
 export function enterOpen(
   services: Services,
@@ -42,7 +45,7 @@ export function enterOpen(
 ): void {
   if (!isUnsafe(operation)) return;
   refuseForeign(services, request);
-  if (csrfOf(request) === "") throw forged("The header X-CSRF-Token must be there, with any value.");
+  if (csrfOf(request) === "") throw forged("The header X-CSRF-Token must be present, with any value.");
 }
 
 function csrfOf(request: FastifyRequest): string {
@@ -51,8 +54,8 @@ function csrfOf(request: FastifyRequest): string {
 }
 
 /**
- * docs/decisions/0022: CSRF by Origin and Sec-Fetch-Site, and a token. A browser says where a request comes from; what says nothing
- * is no browser, and has no cookie that somebody else could use.
+ * docs/decisions/0022: CSRF by Origin and Sec-Fetch-Site, and a token. A browser states the origin of a request; a client that
+ * doesn't is not a browser, and has no cookie that another site could abuse.
  */
 function refuseForeign(services: Services, request: FastifyRequest): void {
   const site = request.headers["sec-fetch-site"];

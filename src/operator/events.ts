@@ -13,7 +13,7 @@ export const getEvents: Handler<typeof contract.watchChanges> = async ({ service
 };
 
 async function* writeEvents(events: AsyncIterable<OperatorEvent>): AsyncIterable<string> {
-  // At once, so that the client knows that it is connected.
+  // Sent immediately, so that the client knows that it is connected.
   yield `retry: ${RETRY_MS}\n\n`;
   for await (const event of events) yield writeEvent(event);
 }

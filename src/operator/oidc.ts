@@ -9,7 +9,7 @@ import {
   readTripCookie,
   setOidcCookie,
 } from "./cookie.ts";
-import { goOn, rememberBrowser } from "./session.ts";
+import { continueSession, rememberBrowser } from "./session.ts";
 
 export const getMethods: Handler<typeof contract.readSignInMethods, OpenContext> = async ({ services }) => {
   const { byPassword, oidc } = services.operatorSignIn;
@@ -44,7 +44,7 @@ export const postFinish: Handler<typeof contract.finishOidcSignIn, OpenContext> 
     userAgent: request.headers["user-agent"] ?? "",
     oldToken: readSessionToken(request, services) || null,
   });
-  const me = await goOn(context, token);
+  const me = await continueSession(context, token);
   clearOidcCookie(reply, services, state);
   rememberBrowser(context, me.email);
   return { me, return_to: returnTo };
@@ -64,7 +64,7 @@ export const postFinishStepUp: Handler<typeof contract.finishOidcStepUp> = async
   const { services, caller, reply } = context;
   const callback = callbackOf(context, body.query);
   const { token, state } = await finishOidcStepUp(services, caller, callback);
-  const me = await goOn(context, token);
+  const me = await continueSession(context, token);
   clearOidcCookie(reply, services, state);
   return me;
 };

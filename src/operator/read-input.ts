@@ -8,8 +8,8 @@ import { writeJsonText } from "#lib/json-text.ts";
 import type { SharedHttp } from "./context.ts";
 
 /**
- * What an operation takes, checked by its schemas; every mistake is named. `sender` is who is signed in; null: nobody. Throws Problem
- * 413, 415, 422 or 503.
+ * Reads an operation's input and checks it with the operation's schemas; every problem is reported. `sender` is the signed-in
+ * operator; null: none. Throws Problem 413, 415, 422 or 503.
  */
 export async function readInput<O extends OperatorOperation>(
   request: FastifyRequest,
@@ -22,10 +22,10 @@ export async function readInput<O extends OperatorOperation>(
     ? checked(operation.body, await readBody(request, operation, http, sender), "member")
     : {};
   const params = request.params as Readonly<Record<string, string>>;
-  // PostgreSQL's text holds no U+0000: what is called so is not there.
+  // PostgreSQL's text can't contain U+0000, so such a name does not exist.
   if (Object.values(params).some((value) => value.includes("\u0000")))
-    throw notFound("What the path names was");
-  // `checked` has compared both with the schemas that the types are made of.
+    throw notFound("The requested object was");
+  // `checked` has validated both with the schemas from which the types are derived.
   return { params, query, body } as OperatorInput<O>;
 }
 
@@ -40,18 +40,18 @@ async function readBody(
   return JSON.parse(writeJsonText(tree)) as Record<string, unknown>;
 }
 
-/** Texts as the query has them; numbers and booleans where the schema wants them. */
+/** Strings as in the query, converted to numbers and booleans where the schema requires it. */
 function readQuery(request: FastifyRequest, schema: TObject | undefined): Record<string, unknown> {
   const values: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of Object.entries(request.query as Record<string, unknown>))
-    values[name] = typeof value === "string" ? asWanted(schema?.properties[name], value) : value;
+    values[name] = typeof value === "string" ? parseAs(schema?.properties[name], value) : value;
   for (const [name, value] of Object.entries(values))
     if (typeof value === "string" && value.includes("\u0000"))
-      throw invalidField(name.slice(0, 100), `\`${name.slice(0, 100)}\` must not hold U+0000.`);
+      throw invalidField(name.slice(0, 100), `\`${name.slice(0, 100)}\` must not contain U+0000.`);
   return values;
 }
 
-function asWanted(schema: TSchema | undefined, text: string): unknown {
+function parseAs(schema: TSchema | undefined, text: string): unknown {
   const { type } = (schema ?? {}) as { type?: string };
   if (type === "integer" && /^\d{1,12}$/.test(text)) return Number(text);
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
@@ -74,7 +74,7 @@ function checked(
     const names = [...known.keys()];
     wrong(
       name.slice(0, 100),
-      `This is no ${what} of this operation${names.length > 0 ? `; it has ${names.join(", ")}` : ""}.`,
+      `This operation has no such ${what}${names.length > 0 ? `; it has ${names.join(", ")}` : ""}.`,
     );
   }
   for (const [name, property] of known) {
@@ -92,7 +92,7 @@ function checked(
   );
 }
 
-/** As much of a schema as its explanation needs. */
+/** The parts of a schema that are needed to explain it. */
 interface Explained {
   readonly type?: string;
   readonly enum?: readonly string[];
@@ -105,7 +105,7 @@ interface Explained {
   readonly anyOf?: readonly TSchema[];
 }
 
-/** What a schema wants, for people; never what was given. */
+/** Describes what a schema requires, without quoting the given value. */
 function explain(schema: TSchema): string {
   const wanted = schema as Explained;
   if (wanted.anyOf) return wanted.anyOf.map(explain).join(" or ");
@@ -113,10 +113,10 @@ function explain(schema: TSchema): string {
   if (wanted.type === "null") return "null";
   if (wanted.type === "integer") return `a whole number from ${span(wanted.minimum, wanted.maximum)}`;
   if (wanted.type === "boolean") return "true or false";
-  if (wanted.pattern !== undefined) return `a text of this form: ${wanted.description}`;
+  if (wanted.pattern !== undefined) return `a string of this form: ${wanted.description}`;
   if (wanted.type === "string" && wanted.maxLength !== undefined)
-    return `a text of ${span(wanted.minLength, wanted.maxLength)} characters, given once`;
-  if (wanted.type === "string") return "a text, given once";
+    return `a string of ${span(wanted.minLength, wanted.maxLength)} characters, given once`;
+  if (wanted.type === "string") return "a string, given once";
   return `${wanted.type === "array" ? "a list" : "an object"} as the operation describes it`;
 }
 

@@ -61,7 +61,7 @@ export function registerOperator(app: FastifyInstance, services: Services, http:
 
 type Adder = ReturnType<typeof routeAdder>;
 
-/** Who operators are, and how they sign in. */
+/** Operators and their sign-in. */
 function addPeople({ route, openRoute }: Adder): void {
   openRoute(ofSession.signIn, session.postSession);
   openRoute(ofOidc.readSignInMethods, oidc.getMethods);
@@ -89,7 +89,7 @@ function addPeople({ route, openRoute }: Adder): void {
   route(ofOperators.unlinkOperator, operators.postUnlink);
 }
 
-/** Runs, and what they wait for. */
+/** Runs, reviews and uncertain writes. */
 function addWork({ route }: Adder): void {
   route(ofRuns.listRuns, runs.getRuns);
   route(ofRuns.readRun, runs.getRun);
@@ -114,7 +114,7 @@ function addWork({ route }: Adder): void {
   route(ofWrites.decideWriteGroup, writes.postGroupDecision);
 }
 
-/** What the installation holds, and how it is. */
+/** The content and the state of the installation. */
 function addInstallation({ route }: Adder): void {
   route(ofCredentials.listCredentials, credentials.getCredentials);
   route(ofCredentials.unlockCredential, credentials.postUnlock);

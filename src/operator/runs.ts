@@ -38,7 +38,7 @@ export const getResultRecords: Handler<typeof contract.listResultRecords> = asyn
   { services, reply },
   { params, query },
 ) => {
-  // Who scrolls on breaks off what they have passed by.
+  // When a person scrolls on, the browser aborts requests for records that are no longer visible.
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
   return await results.getResult(services, namedIn(params), query, gone.signal);

@@ -21,13 +21,13 @@ import {
   setSessionCookie,
 } from "./cookie.ts";
 
-/** The session goes on under another token: the browser gets it, and the page its new CSRF value. */
-export async function goOn({ services, reply }: OpenContext, token: string) {
+/** Continues the session with another token: the browser gets the token, and the page gets its new CSRF value. */
+export async function continueSession({ services, reply }: OpenContext, token: string) {
   setSessionCookie(reply, services, token);
   return await readMe(services, await authenticateOperator(services, token), token);
 }
 
-/** From now on what strangers do under this operator's name does not count in this browser. */
+/** From now on, failed attempts of strangers with this operator's name don't affect this browser. */
 export function rememberBrowser({ services, request, reply }: OpenContext, email: string): void {
   const keys = services.signing.operators;
   const name = normaliseOperatorName(email);
@@ -46,7 +46,7 @@ export const postSession: Handler<typeof contract.signIn, OpenContext> = async (
     oldToken: readSessionToken(request, services) || null,
     knownBrowsers: readKnownBrowsers(request, services),
   });
-  const me = await goOn(context, token);
+  const me = await continueSession(context, token);
   rememberBrowser(context, me.email);
   return me;
 };
@@ -57,7 +57,7 @@ export const deleteSession: Handler<typeof contract.signOut> = async ({ services
 };
 
 export const postStepUp: Handler<typeof contract.stepUp> = async (context, { body }) =>
-  await goOn(context, await stepUp(context.services, context.caller, body.code));
+  await continueSession(context, await stepUp(context.services, context.caller, body.code));
 
 export const getMe: Handler<typeof contract.readMe> = async ({ services, caller, token }) =>
   await readMe(services, caller, token);
@@ -74,7 +74,7 @@ export const deleteOwnSession: Handler<typeof contract.endOwnSession> = async (c
 };
 
 export const postPassword: Handler<typeof contract.changePassword> = async (context, { body }) =>
-  await goOn(
+  await continueSession(
     context,
     await changePassword(context.services, context.caller, {
       currentPassword: body.current_password,
@@ -87,7 +87,7 @@ export const postSecondFactor: Handler<typeof contract.beginSecondFactor> = asyn
 
 export const postConfirmation: Handler<typeof contract.confirmSecondFactor> = async (context, { body }) => {
   const { token, recoveryCodes } = await confirmSecondFactor(context.services, context.caller, body.code);
-  return { recovery_codes: [...recoveryCodes], me: await goOn(context, token) };
+  return { recovery_codes: [...recoveryCodes], me: await continueSession(context, token) };
 };
 
 export const postRecoveryCodes: Handler<typeof contract.renewRecoveryCodes> = async (context, { body }) => ({

@@ -1,4 +1,4 @@
-// docs/single-sign-on.md#how-it-is-safe: a provider that does not behave. A real server on loopback that says what each case wants; and the other settings.
+// docs/single-sign-on.md#how-it-is-protected: a provider that does not behave. A real server on loopback that says what each case wants; and the other settings.
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { after, before, test } from "node:test";

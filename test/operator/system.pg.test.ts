@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { request, type IncomingMessage } from "node:http";
 import { after, before, test } from "node:test";
-import { sendRunNews } from "#db/runs/run-notifier.ts";
+import { sendRunChanges } from "#db/runs/run-notifier.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { until } from "../eventually.ts";
 import { checkExport } from "../audit/offline.ts";
@@ -303,7 +303,7 @@ test("more than can be told is told as `stale`: very many changes at once, and v
   const { cookie } = await stage.holding(await stage.operator("viewer"));
   const stream = await openStream(cookie);
   const news = async (kind: "changed" | "waiting", ids: readonly string[]): Promise<void> =>
-    await sendRunNews(stage.db, "another_process", { [kind]: ids });
+    await sendRunChanges(stage.db, "another_process", { [kind]: ids });
   // Told until it is heard: a stream knows from when on runs are new a moment after it has begun.
   const { body: known } = await caller.post("/blueprints/plain/trigger", { data: "[]" });
   await stream.has(
