@@ -46,7 +46,7 @@ async function apply(composition: Composition, paths: readonly string[], json: b
   print(json ? JSON.stringify({ changes: outcome.changes }) : describePlan(outcome.changes));
 }
 
-/** Problems of the documents alone are reported before the database is opened: nothing in it could change them. */
+/** Problems that don't depend on the database are reported before it is opened. */
 async function readChecked(
   composition: Composition,
   paths: readonly string[],

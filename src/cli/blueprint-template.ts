@@ -1,6 +1,6 @@
 import { title, type TemplateNames } from "./strategy-template.ts";
 
-/** The nodes that read a source and give records under the id \`rows\`, by where the data comes from. */
+/** The nodes that read a source and output records with the id \`rows\`, by the kind of source. */
 const SOURCE_NODES: Readonly<Record<string, (request: string, credential: string) => string>> = {
   http: (
     request,
@@ -41,7 +41,7 @@ function parsed(path: string, parse: string) {
 `;
 }
 
-/** A binary file is saved first, and parsed by a node of its own. */
+/** A binary file is saved first and then parsed by a separate node. */
 function saved(path: string, parse: string) {
   return (request: string, credential: string): string => `  - id: download
     type: http${credential}

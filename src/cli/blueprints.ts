@@ -33,7 +33,7 @@ export function addBlueprints(program: Command, composition: Composition): void 
       "show this version instead of the current one, with its changes since the one before",
       readVersion,
     )
-    .option("--json", "print it as JSON, as the operator API gives it")
+    .option("--json", "print it as JSON, as the operator API returns it")
     .addHelpText("after", "\nExample:\n  latchkey blueprints show acme supplier-invoices 3")
     .action(
       async (account: string, name: string, version: number | undefined, options: { json?: boolean }) =>

@@ -59,7 +59,7 @@ export function addCredentials(program: Command, composition: Composition): void
 }
 
 async function startTest(composition: Composition, id: string, json: boolean): Promise<void> {
-  const [{ testLogin }, { sendRunNews }] = await Promise.all([
+  const [{ testLogin }, { sendRunChanges }] = await Promise.all([
     import("#actions/credentials/test-login.ts"),
     import("#db/runs/run-notifier.ts"),
   ]);
@@ -70,7 +70,7 @@ async function startTest(composition: Composition, id: string, json: boolean): P
         throw error instanceof Problem ? unknownCredential(id) : error;
       },
     );
-    await sendRunNews(db, "cli", { waiting: [started.accountId] });
+    await sendRunChanges(db, "cli", { waiting: [started.accountId] });
     return started;
   });
   if (json) return print(JSON.stringify({ id: run.id, run_key: run.runKey }));
@@ -79,7 +79,7 @@ async function startTest(composition: Composition, id: string, json: boolean): P
 
 /** Writes the tombstone to this machine's data folder; `restore-reconcile` reads it as well. */
 async function remove(composition: Composition, id: string): Promise<void> {
-  const [{ deleteCredentialAs }, { openTombstones }, { sendRunNews }] = await Promise.all([
+  const [{ deleteCredentialAs }, { openTombstones }, { sendRunChanges }] = await Promise.all([
     import("#actions/credentials/delete-credential.ts"),
     import("#actions/credentials/tombstones.ts"),
     import("#db/runs/run-notifier.ts"),
@@ -95,7 +95,7 @@ async function remove(composition: Composition, id: string): Promise<void> {
     ).catch((error: unknown) => {
       throw error instanceof Problem ? unknownCredential(id) : error;
     });
-    await sendRunNews(db, "cli", { changed: failedRunIds });
+    await sendRunChanges(db, "cli", { changed: failedRunIds });
   });
   print(`Deleted ${id}.`);
 }

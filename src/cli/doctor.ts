@@ -56,7 +56,7 @@ export function addDoctor(program: Command, composition: Composition): void {
     });
 }
 
-/** Its files are private, but anyone who may write to the folder could replace them. */
+/** Its files are private, but anyone who can write to the folder could replace them. */
 function checkDataFolder(composition: Composition): readonly Finding[] {
   const { dataDir } = composition.config();
   const mode = statSync(dataDir, { throwIfNoEntry: false })?.mode ?? 0;
@@ -76,7 +76,7 @@ async function checkNodeFiles(composition: Composition): Promise<readonly Findin
   }
 }
 
-/** The files are loaded by now. If one is missing, its Blueprints still accept triggers, and the runs fail. */
+/** The files are loaded at this point. If one is missing, its Blueprints still accept triggers, but the runs fail. */
 async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
   const { describeMissingType, listMissingTypes } = await import("#actions/upkeep/list-missing-types.ts");
   return (await listMissingTypes(db)).map((each) => ({ ok: false, text: describeMissingType(each) }));

@@ -47,7 +47,7 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
       "show a run: its steps, why it failed, when and why its data was purged; never inputs or records",
     )
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
-    .option("--json", "print it as JSON, as the operator API gives it")
+    .option("--json", "print it as JSON, as the operator API returns it")
     .addHelpText("after", "\nExample:\n  latchkey runs show run_0VbbSVh5…")
     .action(async (id: string, options: { json?: boolean }) => await show(composition, id, options));
   runs

@@ -133,7 +133,7 @@ async function promote(composition: Composition, kid: string): Promise<void> {
 
 async function rewrap(composition: Composition, batch: number): Promise<void> {
   const { rewrapSealed } = await import("#actions/vault/rewrap-sealed.ts");
-  // The service's requests come first: callers must not notice.
+  // The service's requests have priority, so that callers don't notice.
   setPriority(constants.priority.PRIORITY_LOW);
   await composition.withDatabase(async (db) => {
     const vault = await composition.openVault(db);

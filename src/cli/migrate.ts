@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 
-/** As for `plan`: there is something to do. */
+/** As for `plan`, the exit code if there is something to do. */
 const THERE_ARE_CHANGES = 3;
 
 export function addMigrate(program: Command, composition: Composition): void {

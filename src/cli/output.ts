@@ -6,7 +6,7 @@ export const EXIT_CODES = {
   done: 0,
   /** The command failed, or found something wrong (`doctor`, `validate`, `audit verify`). */
   failed: 1,
-  /** The command line is wrong. */
+  /** The command line is invalid. */
   usage: 2,
   /** `plan` found changes. */
   changes: 3,

@@ -17,7 +17,7 @@ export function addPageOptions(list: Command): Command {
   return list
     .option("--limit <number>", "how many (default: 50)", readLimit)
     .option("--cursor <text>", "start after this page: its `next_cursor`")
-    .option("--json", "print {items, next_cursor} as JSON, as the operator API gives it");
+    .option("--json", "print {items, next_cursor} as JSON, as the operator API returns it");
 }
 
 export function printMore(nextCursor: string | null): void {

@@ -32,7 +32,7 @@ export function addProposals(program: Command, composition: Composition): void {
     .command("show")
     .description("show what a proposal would change, and why it needs two admins")
     .argument("<id>", "its id (prop_…)")
-    .option("--json", "print it as JSON, as the operator API gives it")
+    .option("--json", "print it as JSON, as the operator API returns it")
     .addHelpText("after", "\nExample:\n  latchkey proposals show prop_0VrJ…")
     .action(
       async (id: string, options: { json?: boolean }) => await show(composition, id, options.json === true),

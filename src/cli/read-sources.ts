@@ -10,7 +10,7 @@ export function readSources(paths: readonly string[]): readonly ConfigSource[] {
   const files = [...new Set(paths.flatMap((path) => filesUnder(path)))];
   const documents = files
     .map((file) => ({ file, text: readFileSync(file, "utf8") }))
-    // Recordings that `latchkey run --record` left beside them.
+    // Recordings that `latchkey run --record` stored next to them.
     .filter(({ text }) => !/^\s*\{\s*"latchkey_recording"/.test(text));
   if (documents.length === 0)
     throw new CommandFailed(

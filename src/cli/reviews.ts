@@ -8,7 +8,7 @@ import { listOf } from "./pages.ts";
 import { addRecordReviews } from "./review-records.ts";
 import { addWriteGroups, readDecision, type DecideOptions } from "./write-groups.ts";
 
-/** What waits for a person. */
+/** Reviews and writes that wait for a person. */
 export function addReviews(program: Command, composition: Composition): void {
   const reviews = program
     .command("reviews")
@@ -76,7 +76,7 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
     );
 }
 
-/** Both kinds in one list: what `--json` shows, and the row of the table. */
+/** Both kinds in one list, each with its `--json` form and its row in the table. */
 interface Waiting {
   readonly since: Date;
   readonly shown: object;

@@ -24,7 +24,7 @@ async function again(
   reference: string,
   { mayWrite, json }: { mayWrite?: boolean; json?: boolean },
 ): Promise<void> {
-  const [{ runAgain }, { sendRunNews }] = await Promise.all([
+  const [{ runAgain }, { sendRunChanges }] = await Promise.all([
     import("#actions/runs/run-again.ts"),
     import("#db/runs/run-notifier.ts"),
   ]);
@@ -36,7 +36,7 @@ async function again(
     const by = { actor: { kind: "cli" } } as const;
     return await runAgain({ db, blobs, signing }, by, reference, wish, async (accountId, effect) => {
       const made = await db.transaction(effect);
-      await sendRunNews(db, "cli", { waiting: [accountId] });
+      await sendRunChanges(db, "cli", { waiting: [accountId] });
       return made;
     });
   });

@@ -54,7 +54,7 @@ export async function runBlueprint(
   folder: string,
 ): Promise<void> {
   const recording = options.replay === undefined ? null : readRecording(options.replay);
-  const { blueprint, strategies } = await readAsked(
+  const { blueprint, strategies } = await readRequestedBlueprint(
     composition,
     paths,
     options.blueprint ?? recording?.blueprint ?? null,
@@ -76,16 +76,16 @@ export async function runBlueprint(
     strategies,
     credentials,
     rules: {
-      approve: async (review) => askedOfAuthor(review, options),
+      approve: async (review) => decideAsAuthor(review, options),
       allowWrites: options.allowWrites === true,
       isReplayed: recording !== null,
     },
     exchanges: [...(recording?.exchanges ?? [])],
   };
-  await carry(composition, asked, options, recording, folder);
+  await executeBlueprint(composition, asked, options, recording, folder);
 }
 
-async function carry(
+async function executeBlueprint(
   composition: Composition,
   asked: LocalRun,
   options: RunOptions,
@@ -146,7 +146,7 @@ function describeFailure({ message, answer }: Extract<LocalOutcome, { kind: "fai
   return [message, `The answer: ${head}`, ...rest.map((line) => `  ${line}`)].map(plain).join("\n");
 }
 
-function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): boolean {
+function decideAsAuthor(review: LocalReview, { approve, json }: RunOptions): boolean {
   const { total, valid } = review.counts;
   if (json !== true)
     print(
@@ -157,7 +157,11 @@ function askedOfAuthor(review: LocalReview, { approve, json }: RunOptions): bool
 }
 
 /** Finds the Blueprint and the strategies of its slots. All files are validated, but the account need not exist. */
-async function readAsked(composition: Composition, paths: readonly string[], key: string | null) {
+async function readRequestedBlueprint(
+  composition: Composition,
+  paths: readonly string[],
+  key: string | null,
+) {
   await composition.loadNodeTypes();
   const { validateConfig } = await import("#actions/config/apply-config.ts");
   const { checked, problems } = validateConfig(readSources(paths), {

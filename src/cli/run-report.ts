@@ -6,7 +6,7 @@ import type { Json } from "#domain/json.ts";
 import { shorten } from "#domain/config-problem.ts";
 import type { DataRecord } from "#domain/record.ts";
 import type { Value } from "#domain/value.ts";
-import type { CarriedNode } from "#engine/local/local-run.ts";
+import type { ExecutedNode } from "#engine/local/local-run.ts";
 import { CommandFailed, paint, plain, print } from "./output.ts";
 import { recordTable } from "./review-records.ts";
 
@@ -21,14 +21,14 @@ export interface NodeReport {
   readonly value?: Json;
   readonly total?: number;
   readonly invalid?: number;
-  /** The first ones. */
+  /** The first records. */
   readonly records?: readonly DataRecord[];
 }
 
 const VALUE_CHARACTERS_MAX = 200;
 
-export async function describeNode(carried: CarriedNode, rows: number): Promise<NodeReport> {
-  const { planned, durationMs, output, failed, warnings } = carried;
+export async function describeNode(executed: ExecutedNode, rows: number): Promise<NodeReport> {
+  const { planned, durationMs, output, failed, warnings } = executed;
   const { id, type } = planned.node;
   const report = { id, type, milliseconds: Math.round(durationMs * 10) / 10, failed, warnings };
   if (output === null) return report;

@@ -21,7 +21,7 @@ export function addServe(program: Command, composition: Composition): void {
 }
 
 async function serve(composition: Composition, roles: readonly Role[]): Promise<void> {
-  // Listen from the first moment: a signal during the start stops the service as soon as it is up.
+  // Handled from the beginning: a signal during the start stops the service as soon as it has started.
   const interrupt = stopSignal(["SIGTERM", "SIGINT"]);
   const [drainMs, log] = [composition.drainMs(), await composition.log()];
   const own = await composition.loadNodeTypes();
@@ -31,14 +31,14 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   if (service.localUrl !== service.url) print(`On this machine it listens at ${service.localUrl}`);
   if (roles.includes("api")) print(`The dashboard is at ${service.url}/dashboard`);
   const lost = await Promise.race([interrupt.come.then(() => null), service.lost]);
-  if (lost === null) log.info("stopping: requests under way end, runs under way are handed back");
-  else log.error(`stopping, because the service can't go on: ${lost.message}`);
+  if (lost === null) log.info("stopping: requests in progress are completed, runs are handed back");
+  else log.error(`stopping, because the service can't continue: ${lost.message}`);
   // The process ends anyway; its runs continue elsewhere from their journals.
   const limit = setTimeout(() => process.exit(lost === null ? 0 : 1), drainMs + LEEWAY_MS);
   await service.stop();
   log.info("stopped");
   if (lost !== null) throw new CommandFailed("The embedded PostgreSQL could not be started again.");
-  // The process ends by itself now, unless a part left a handle open; then the limit applies.
+  // The process now ends by itself, unless a part has left a handle open; then the time limit applies.
   limit.unref();
 }
 

@@ -100,7 +100,7 @@ async function decide(
   print(
     happened
       ? `${what} count as done; they are not sent again.`
-      : `${what} did not happen; they are sent when their runs go on.`,
+      : `${what} did not happen; they are sent when their runs continue.`,
   );
   if (left > 0)
     throw new CommandFailed(

@@ -67,7 +67,7 @@ describe("npm run demo", () => {
   });
 
   for (const [moment, line] of [
-    ["while its data folder is made", /Making a throw-away data folder/],
+    ["while its data folder is made", /Creating a temporary data folder/],
     ["in the middle of the run", /^ +\d+\.\d\d s /],
   ] as const) {
     testInAll(

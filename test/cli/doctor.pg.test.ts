@@ -184,7 +184,7 @@ login: { type: bearer, token: token }`;
     writeFileSync(join(data, "signing.key"), readFileSync(join(data, "signing.key"), "utf8").slice(0, 30));
     assert.deepEqual(
       // The key itself, and the database: without the key its rows can't be told from somebody else's.
-      (await wrongLines()).map((line) => /signing key is cut off/.test(line)),
+      (await wrongLines()).map((line) => /signing key is truncated/.test(line)),
       [true, true],
     );
     fresh();

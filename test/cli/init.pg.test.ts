@@ -117,7 +117,7 @@ describe("init", () => {
     const codes = both.map(({ code }) => code);
     assert.ok(codes.includes(0), JSON.stringify(both));
     for (const { code, stderr } of both)
-      if (code !== 0) assert.match(stderr, /Run `latchkey init` again|Restore|empty|cut off/);
+      if (code !== 0) assert.match(stderr, /Run `latchkey init` again|Restore|empty|truncated/);
     const again = await latchkey(["init"], environment);
     assert.equal(again.code, 0, again.stderr);
     assert.equal((await database.db.query("select 1 from vault_key")).length, 1);
@@ -160,15 +160,15 @@ describe("serve refuses, with exit code 1 and what to do,", () => {
   // The reading of keys has its own tests (vault/signing); here is that its message comes out, and nothing starts.
   const short = (text: string): string => text.trim().slice(0, -6);
   const damages = [
-    ["the two exchanged", "master", "signing", /This is a master key, not a signing key/],
+    ["the two were not swapped", "master", "signing", /This is a master key, not a signing key/],
     ["a signing key twice", "signing", "signing", /This is a signing key, not a master key/],
-    ["a signing key cut off", "short signing", "master", /signing key is cut off/],
-    ["a master key cut off", "signing", "short master", /master key is cut off/],
+    ["a signing key cut off", "short signing", "master", /signing key is truncated/],
+    ["a master key cut off", "signing", "short master", /master key is truncated/],
     ["an empty signing key", "", "master", /signing key is empty/],
     ["an empty master key", "signing", "\n", /master key is empty/],
   ] as const;
   const isRepresentative = ([name]: (typeof damages)[number]): boolean =>
-    name === "the two exchanged" || name === "a master key cut off";
+    name === "the two were not swapped" || name === "a master key cut off";
   for (const [name, signing, master, message] of inTier(damages, isRepresentative)) {
     test(`with keys that can't be used: ${name}`, async () => {
       const texts: Readonly<Record<string, string>> = {

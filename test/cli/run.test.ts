@@ -137,7 +137,7 @@ test("a run stops at a review and before a write, says so, and shows each node's
   const refused = await run(1, ...live(), "--approve", "--json", "--rows", "1");
   assert.match(
     refused.stderr,
-    /^Node written would write to the target; nothing was sent\. Say --allow-writes to let it\.$/m,
+    /^Node written would write to the target; nothing was sent\. Use --allow-writes to send it\.$/m,
   );
   assert.equal(target.seen("POST /notes").length, 0);
   const { status, error, nodes } = JSON.parse(refused.stdout);
@@ -274,7 +274,7 @@ test("--trace keeps every exchange in its order, logins too, and no value of the
   const items = files.get("0002-items.txt") ?? "";
   assert.match(items, /^cookie: … \(added by the login\)$/m);
   assert.match(items, /"number":11,"paid":true/);
-  assert.match(files.get("0004-scan.txt") ?? "", /^# \d+ bytes that are no text$/m);
+  assert.match(files.get("0004-scan.txt") ?? "", /^# \d+ bytes that are not text$/m);
   const all = [...files].map(([place, text]) => ({ place, bytes: Buffer.from(text) }));
   for (const value of [USERNAME, PASSWORD, COOKIE, TOTP])
     assert.deepEqual(search(all, formsOf(value)), [], value);

@@ -207,7 +207,10 @@ describe("the start", () => {
         LATCHKEY_DATABASE_WAIT_SECONDS: "0",
       });
       assert.equal(result.code, 1);
-      assert.match(result.stderr, /The database of DATABASE_URL can't be opened \(.+\)\. Is the server up/);
+      assert.match(
+        result.stderr,
+        /The database of DATABASE_URL can't be opened \(.+\)\. Check that the server is running/,
+      );
       assert.equal(result.stderr.includes(password), false);
     }
   });
