@@ -36,7 +36,7 @@ export function accentColors(color: string, scheme: Scheme): AccentColors {
   const readable = (candidate: string): boolean =>
     [card, ground, soft].every((behind) => contrast(candidate, behind) >= CONTRAST_MIN);
   const candidates = Array.from({ length: STEPS + 1 }, (_, step) => mix(color, away, step / STEPS));
-  // One of the two is always enough: their contrasts multiply to 21.
+  // One of the two always has enough contrast: the product of their contrasts is 21.
   const onFill = contrast(WHITE, color) >= CONTRAST_MIN ? WHITE : BLACK;
   return {
     fill: color,

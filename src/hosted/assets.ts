@@ -59,7 +59,7 @@ function readPackage(name: string): string {
 
 function readScript(path: string): string {
   const script = stripTypeScriptTypes(readOwn(path))
-    // Browsers do not resolve packages: the decoder is a file beside this one.
+    // Browsers don't resolve packages, so the decoder is a file next to this one.
     .replace('"qr/decode.js"', '"./qr-decode.js"')
     .replace(/ from "\.\/([\w-]+)\.ts"/g, ' from "./$1.js"');
   return squeeze(script);

@@ -1,6 +1,6 @@
 import type { Needs } from "#actions/services.ts";
 
-/** Browsers refuse `__Host-` and `Secure` over plain http, where an installation on loopback does without. */
+/** Browsers refuse `__Host-` and `Secure` over plain http, so an installation on loopback uses neither. */
 export const isSecure = (services: Needs<"publicUrl">): boolean => services.publicUrl().startsWith("https:");
 
 /** Undefined when it is present twice: another host may have set one of them. */

@@ -14,7 +14,7 @@ import { renderFrame } from "./pages/frame-pages.ts";
 import { renderOpening } from "./pages/window-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
 import { isSameOrigin, sendPage, shellFor, type Handler } from "./send-page.ts";
-import { chosenLanguage } from "./texts/tongues.ts";
+import { chosenLanguage } from "./texts/wordings.ts";
 import { sendWidget } from "./widget.ts";
 
 const EMBED_PREFIX = "/embed/v1";
@@ -96,8 +96,8 @@ async function withFlow(
 }
 
 /**
- * The window that a frame has opened goes to the target: it is top-level, so that the cookie of its way back is nobody's third
- * party. Without a token: it carries what we have said ourselves, and nothing else can be sent.
+ * Redirects the window that a frame has opened to the target. It is a top-level window, so that the cookie for the way back is
+ * not a third-party cookie. It needs no token, because its URL is signed by us.
  */
 const postLeave: Handler = async (services, request, reply) => {
   const forbidden = async (): Promise<FastifyReply> =>

@@ -15,7 +15,7 @@ export interface Shown {
   readonly isElsewhere?: boolean | undefined;
 }
 
-/** The form of a session: the same in a page of its own and in a frame. */
+/** The form of a session: the same on a page and in a frame. */
 export async function formPage(
   services: Services,
   { session, strategy, brand, redirectTo }: HostedSession,

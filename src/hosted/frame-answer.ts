@@ -39,9 +39,9 @@ export interface FrameAnswer {
 
 const MESSAGES = {
   session_expired: "The session has expired. Create a new one.",
-  session_used: "The session is completed already. Read it on your server.",
+  session_used: "The session is already completed. Read it on your server.",
   too_many_attempts: "Too many forms were sent in this session. Create a new one.",
-  internal: "The session can't be opened: its id, its client token or its origin is not right.",
+  internal: "The session can't be opened: its id, its client token or its origin is wrong.",
   failed: "The service could not answer. Try again.",
 } as const;
 
@@ -71,14 +71,14 @@ export async function sendFrameAnswer(
   answer: FrameAnswer,
   status = 200,
 ): Promise<FastifyReply> {
-  const { language } = shell.tongue;
+  const { language } = shell.wording;
   const body = {
     ...answer,
     html: renderFrameView(shell, view).toString(),
     title: view.title,
     language,
     direction: directionOf(language),
-    offline: renderFrameView(shell, endView(shell.tongue, "network")).toString(),
+    offline: renderFrameView(shell, endView(shell.wording, "network")).toString(),
   };
   return await sendFrameJson(reply, body, status);
 }
@@ -102,7 +102,7 @@ export async function sendFrameEnd(
   return await sendFrameAnswer(
     reply,
     shell,
-    endView(shell.tongue, end),
+    endView(shell.wording, end),
     { view: "error", error: errorOf(end) },
     status,
   );

@@ -67,17 +67,21 @@ export async function submit(ask: Ask): Promise<FastifyReply> {
     case "leave": {
       const departing = prepareToLeave(services, flow.session.id, outcome);
       const shell = frameShell(services, request, flow);
-      const path = `${flow.session.id}/leave?lang=${shell.tongue.language}`;
+      const path = `${flow.session.id}/leave?lang=${shell.wording.language}`;
       const { strategy } = slot;
       const target = { host: signInHost(strategy), system: strategy.name };
-      const view = windowView(shell.tongue, { ...departing, ...target, path });
+      const view = windowView(shell.wording, { ...departing, ...target, path });
       return await sendFrameAnswer(reply, shell, view, { view: "oauth", ...timeOf(flow) });
     }
     case "failed":
       return await show({
         notice: "failed",
         answer: {
-          error: { code: "oauth_failed", message: "No sign-in can begin at the target.", recoverable: true },
+          error: {
+            code: "oauth_failed",
+            message: "The sign-in at the target can't begin.",
+            recoverable: true,
+          },
         },
       });
     case "invalid":
@@ -98,7 +102,9 @@ export async function watchSignIn(ask: Ask): Promise<FastifyReply> {
   const then = { ...ask, flow: now };
   if (seen === "done") return await sendStep(then, await readStep(services, now), { isOwn: true });
   const isRefused = seen === "refused";
-  const message = isRefused ? "The end user did not agree at the target." : "The sign-in did not end well.";
+  const message = isRefused
+    ? "The end user did not agree at the target."
+    : "The sign-in could not be finished.";
   return await sendStep(then, await readStep(services, now), {
     notice: seen,
     answer: {

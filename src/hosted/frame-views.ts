@@ -43,22 +43,22 @@ export const timeOf = ({ session }: Flow): { readonly expires_in_ms: number } =>
 export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Promise<FastifyReply> {
   const { services, request, reply, flow } = ask;
   const shell = frameShell(services, request, flow);
-  const { tongue } = shell;
+  const { wording } = shell;
   switch (step.kind) {
     case "expired": {
-      const typed = step.slot && listTyped(step.slot.strategy, extra.values ?? new Map(), tongue);
+      const typed = step.slot && listTyped(step.slot.strategy, extra.values ?? new Map(), wording);
       return await sendEnd(ask, "session_expired", typed ?? []);
     }
     case "completed": {
       if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
-      const view = successView(tongue, flow.brand.name, step.systems);
+      const view = successView(wording, flow.brand.name, step.systems);
       // Nothing more is needed, in any language.
       const last = { ...shell, isRepeatable: false };
       return await sendFrameAnswer(reply, last, view, { view: "success", completed: completionOf(flow) });
     }
     case "picker": {
       const csrf = await issueCsrf(services, clientTokenOf(services, flow));
-      const view = pickerView(tongue, { brand: flow.brand, choices: step.choices, csrf });
+      const view = pickerView(wording, { brand: flow.brand, choices: step.choices, csrf });
       return await sendFrameAnswer(reply, shell, view, { ...extra.answer, view: "picker", ...timeOf(flow) });
     }
     case "form": {
@@ -68,9 +68,9 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
         returnHost: new URL(flow.session.origin).host,
         action: `${flow.session.id}/submit`,
         framed: {
-          step: renderStepOf(tongue, number, count),
+          step: renderStepOf(wording, number, count),
           slot: html` data-slot="${slot.session.slot}"`,
-          ways: renderWays(tongue, canChoose),
+          ways: renderWays(wording, canChoose),
         },
       };
       const view = formView(shell, page);
@@ -93,6 +93,6 @@ export async function sendEnd(
   typed: readonly Typed[] = [],
 ): Promise<FastifyReply> {
   const shell = frameShell(services, request, flow);
-  const view = endView(shell.tongue, end, typed);
+  const view = endView(shell.wording, end, typed);
   return await sendFrameAnswer(reply, shell, view, { view: "error", error: errorOf(end) });
 }

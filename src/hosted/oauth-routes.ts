@@ -11,7 +11,7 @@ import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
 import { renderWindow } from "./pages/window-pages.ts";
 import { sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { plainText } from "./texts/texts.ts";
-import { chosenLanguage } from "./texts/tongues.ts";
+import { chosenLanguage } from "./texts/wordings.ts";
 
 const NOTICES = ["refused", "failed"] as const;
 type SignInNotice = (typeof NOTICES)[number];
@@ -29,7 +29,7 @@ export function noticeOf(request: FastifyRequest, strategy: Strategy): SignInNot
 
 /**
  * A cookie for each `state`, so that two tabs don't disturb each other. `__Host-` ties it to this host and to TLS; browsers
- * refuse it over plain http, where an installation on loopback does without the prefix.
+ * refuse it over plain http, so an installation on loopback omits the prefix.
  */
 function cookieName(services: Services, state: string): string {
   const hash = hashState(state).subarray(0, COOKIE_HASH_BYTES).toString("hex");
@@ -87,15 +87,15 @@ const getReturn: Handler = async (services, request, reply) => {
       const page = renderWindow(
         { ...shell, brand: hosted.brand },
         "done",
-        shell.tongue.texts.success_heading,
+        shell.wording.texts.success_heading,
       );
       return await sendPage(reply, 200, page, "window");
     }
     case "retry": {
       const { session, strategy, brand } = outcome.hosted;
       if (session.embeddedSessionId !== null) {
-        const system = textIn(strategy.name, shell.tongue.language);
-        const heading = plainText(shell.tongue, "not_connected", { system });
+        const system = textIn(strategy.name, shell.wording.language);
+        const heading = plainText(shell.wording, "not_connected", { system });
         return await sendPage(reply, 200, renderWindow({ ...shell, brand }, "notice", heading), "window");
       }
       // Redirects to the session's page: it removes the parameters from the address and shows the button again.

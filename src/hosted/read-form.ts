@@ -16,7 +16,7 @@ export interface FormShape {
   readonly fieldsMax: number;
 }
 
-/** The form is urlencoded. HTML sends files in no other form than multipart, so one with files is that. */
+/** The form is urlencoded. A form with files is multipart, the only encoding in which HTML sends files. */
 export function formShape(fields: readonly StrategyField[]): FormShape {
   const files = fields.filter((field) => field.type === "file").length;
   const headers = fields.filter((field) => field.type === "headers");
@@ -29,9 +29,9 @@ export function formShape(fields: readonly StrategyField[]): FormShape {
 }
 
 /**
- * A submitted form; of a repeated name the first value counts. Values are kept to the byte: nothing is trimmed. A file is
- * its text; bytes that are none become U+FFFD, which no text file holds. Throws Problem 413 over the limits, 415 for
- * another content type or a body that it doesn't describe.
+ * Reads a submitted form. For a repeated name, the first value counts. Values are kept unchanged: nothing is trimmed. A file is
+ * read as text; bytes that are not UTF-8 become U+FFFD, which text files do not contain. Throws Problem 413 over the limits, 415
+ * for another content type or a body that it doesn't describe.
  */
 export async function readForm(
   request: FastifyRequest,
@@ -72,7 +72,7 @@ async function readMultipart(
   body: Buffer,
   contentType: string,
 ): Promise<readonly (readonly [name: string, value: string])[]> {
-  // The platform's own parser; the body is whole and small.
+  // Uses the platform's own parser, because the body is complete and small.
   const headers = { "content-type": contentType };
   const form = await new Response(new Uint8Array(body), { headers }).formData().catch(() => null);
   if (form === null) throw unreadable();
@@ -84,7 +84,7 @@ async function readMultipart(
   );
 }
 
-/** Without the mark that some editors write before a text's first character. */
+/** Removes the byte order mark that some editors write at the beginning. */
 function decodeFile(bytes: ArrayBuffer): string {
   return Buffer.from(bytes)
     .toString("utf8")

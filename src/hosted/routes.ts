@@ -28,7 +28,7 @@ import {
 } from "./pages/message-pages.ts";
 import { AGAIN, formShape, readForm } from "./read-form.ts";
 import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
-import { chosenLanguage } from "./texts/tongues.ts";
+import { chosenLanguage } from "./texts/wordings.ts";
 import { listTyped } from "./typed-values.ts";
 
 /** The pages that end users see, and the temporary downloads. */
@@ -40,7 +40,7 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
       const shell = shellFor(services, request);
       if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell));
       if (status === 429) return await sendPage(reply, 429, renderTooMany(shell));
-      // Another content type, or none that can be read: our form sends neither.
+      // Another content type, or an invalid one: our form sends neither.
       if (status === 415) return await sendPage(reply, 415, renderForbidden(shell));
       services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
       return await sendPage(reply, 500, renderProblem(shell));
@@ -65,16 +65,16 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
   });
 }
 
-/** Whether end users see what is answered there: pages, then, also where the framework refuses an address by itself. */
+/** Whether answers are shown to end users: then they must be pages, even if the framework itself refuses a URL. */
 export const isHostedPath = (url: string): boolean => /^\/(connect|embed)(?![^/?])/.test(url);
 
-/** 404 for an address under `/connect` or `/embed` that can't be any link's. */
+/** 404 for an address under `/connect` or `/embed` that no link can have. */
 export const sendUnknown: Handler = async (services, request, reply) =>
   await sendPage(reply, 404, renderUnknown(shellFor(services, request, { isRepeatable: true })));
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
 
-/** Nothing counts as a visit but what a browser says is one: link previews and prefetches may open the link as often as they like. */
+/** Only navigations that a browser marks as such count as visits: link previews and prefetches may open the link any number of times. */
 const getForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
@@ -125,9 +125,9 @@ const postForm: Handler = async (services, request, reply) => {
   if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell));
   const { status } = hosted.session;
   const sendExpired = async (): Promise<FastifyReply> =>
-    await sendPage(reply, 410, renderExpired(shell, listTyped(hosted.strategy, submitted, shell.tongue)));
+    await sendPage(reply, 410, renderExpired(shell, listTyped(hosted.strategy, submitted, shell.wording)));
   if (status === "expired") return await sendExpired();
-  // In another language, with what was typed; it changes nothing.
+  // The form in another language, with the entered values. It changes nothing.
   if (submitted.has(AGAIN) && status === "pending")
     return await sendForm(services, request, reply, { hosted, status: 200, values: submitted });
   if (csrf === "stale") {

@@ -7,7 +7,7 @@ import type { Brand } from "#domain/branding.ts";
 import type { Shell } from "./pages/document.ts";
 import { hostedHeaders, type HostedPageKind } from "./pages/headers.ts";
 import { renderSuccess } from "./pages/message-pages.ts";
-import { chosenLanguage, negotiateLanguage, tongueOf } from "./texts/tongues.ts";
+import { chosenLanguage, negotiateLanguage, wordingOf } from "./texts/wordings.ts";
 
 /** Answers one route. */
 export type Handler = (
@@ -34,7 +34,7 @@ export async function sendPage(
   );
 }
 
-/** The shell of a page: in the language that was chosen on it, or else in the browser's. */
+/** The shell of a page, in the chosen language or else in the browser's. */
 export function shellFor(
   services: Services,
   request: FastifyRequest,
@@ -42,13 +42,13 @@ export function shellFor(
     readonly brand?: Brand;
     /** Whether a GET of the address returns the page again. */
     readonly isRepeatable?: boolean;
-    /** Chosen on the way here. */
+    /** Chosen on an earlier page. */
     readonly language?: Language | null;
   } = {},
 ): Shell {
   const language = chosenLanguage(request.query) ?? more.language ?? null;
   return {
-    tongue: tongueOf(language ?? negotiateLanguage(request.headers["accept-language"])),
+    wording: wordingOf(language ?? negotiateLanguage(request.headers["accept-language"])),
     base: new URL(services.publicUrl()).pathname.replace(/\/$/, "") + PREFIX,
     brand: more.brand ?? null,
     isRepeatable: more.isRepeatable ?? false,
@@ -66,7 +66,7 @@ export async function sendDone(
     return reply.headers(hostedHeaders("page")).header("Location", hosted.redirectTo).code(303).send();
   }
   const shell = shellFor(services, request, { brand: hosted.brand, language });
-  const system = textIn(hosted.strategy.name, shell.tongue.language);
+  const system = textIn(hosted.strategy.name, shell.wording.language);
   return await sendPage(reply, 200, renderSuccess(shell, { account: hosted.brand.name, system }));
 }
 

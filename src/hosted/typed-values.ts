@@ -2,7 +2,7 @@ import { textIn } from "#domain/language.ts";
 import type { FieldType, Strategy } from "#domain/strategy.ts";
 import { isSecret } from "./pages/form-control.ts";
 import type { Typed } from "./pages/message-pages.ts";
-import type { Tongue } from "./texts/texts.ts";
+import type { Wording } from "./texts/texts.ts";
 
 const SHOWN_TYPES: ReadonlySet<FieldType> = new Set(["text", "email", "url", "textarea"]);
 
@@ -10,7 +10,7 @@ const SHOWN_TYPES: ReadonlySet<FieldType> = new Set(["text", "email", "url", "te
 export function listTyped(
   { fields }: Strategy,
   submitted: ReadonlyMap<string, string>,
-  { language }: Tongue,
+  { language }: Wording,
 ): readonly Typed[] {
   return fields
     .filter((field) => SHOWN_TYPES.has(field.type) && !isSecret(field))

@@ -6,8 +6,8 @@ import { lazy } from "#lib/lazy.ts";
 import { compress, squeeze } from "./assets.ts";
 
 /**
- * The widget as customers' pages load it: the same bytes on every installation of this version. A plain script, in a block of
- * its own, so that it adds one name to a page and no more.
+ * The widget as customers' pages load it: the same bytes on every installation of this version. A plain script inside a block, so
+ * that it adds only one name to a page.
  */
 const widget = lazy(() => {
   const source = readFileSync(new URL("browser/latchkey.ts", import.meta.url), "utf8");
@@ -19,7 +19,7 @@ export const widgetIntegrity = lazy(() => `sha384-${createHash("sha384").update(
 
 const MAX_AGE_SECONDS = 3_600;
 
-/** Anybody's page may load it, also one that isolates itself; it holds nothing of a session. */
+/** Any page may load it, even a cross-origin isolated one; it contains nothing of a session. */
 export async function sendWidget(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { bytes, encoding } = compress("latchkey.js", widget(), request.headers["accept-encoding"]);
   if (encoding !== null) reply.header("Content-Encoding", encoding);

@@ -14,5 +14,5 @@ test("text is escaped, HTML is not, and what is not there leaves nothing", () =>
 
 test("a promise in a page is a bug that is found at once", () => {
   const late = Promise.resolve("late") as unknown as string;
-  assert.throws(() => html`${late}`, /no promise/);
+  assert.throws(() => html`${late}`, /must not contain a promise/);
 });

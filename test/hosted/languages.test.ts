@@ -3,7 +3,13 @@ import { suite, test } from "node:test";
 import { explainIssue, ISSUES, type IssueCode, type Sentence } from "#domain/form-issue.ts";
 import { LANGUAGES, textIn } from "#domain/language.ts";
 import { say, plainText, type TextKey } from "#hosted/texts/texts.ts";
-import { chosenLanguage, LANGUAGE_NAMES, negotiateLanguage, TEXTS, tongueOf } from "#hosted/texts/tongues.ts";
+import {
+  chosenLanguage,
+  LANGUAGE_NAMES,
+  negotiateLanguage,
+  TEXTS,
+  wordingOf,
+} from "#hosted/texts/wordings.ts";
 
 suite("Accept-Language", () => {
   const cases: readonly (readonly [header: string | undefined, language: string])[] = [
@@ -87,11 +93,11 @@ test("a language calls itself by its own name, and each name is another's", () =
 test("what stands in a place is text, of its own direction, and no place itself", () => {
   const system = `<b>{account}</b>`;
   assert.equal(
-    String([say(tongueOf("en"), "connect_title", { system, account: "x" })].flat(9).map(String).join("")),
+    String([say(wordingOf("en"), "connect_title", { system, account: "x" })].flat(9).map(String).join("")),
     "Connect <bdi>&lt;b&gt;{account}&lt;/b&gt;</bdi>",
   );
-  assert.equal(plainText(tongueOf("en"), "connect_title", { system }), `Connect ${system}`);
-  assert.equal(plainText(tongueOf("ar"), "connect_title", { system: "X" }), "ربط \u2068X\u2069");
+  assert.equal(plainText(wordingOf("en"), "connect_title", { system }), `Connect ${system}`);
+  assert.equal(plainText(wordingOf("ar"), "connect_title", { system: "X" }), "ربط \u2068X\u2069");
   const sentences = { language: "en", sentences: TEXTS.en.issues };
   assert.equal(
     explainIssue({ code: "required" }, "{count} {field}", sentences),

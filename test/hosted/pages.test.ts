@@ -12,7 +12,7 @@ import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
 import { renderOpening, renderWindow } from "#hosted/pages/window-pages.ts";
 import { hostedHeaders } from "#hosted/pages/headers.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
-import { tongueOf } from "#hosted/texts/tongues.ts";
+import { wordingOf } from "#hosted/texts/wordings.ts";
 import { strategyField } from "../domain/strategy-field.ts";
 
 const field = (more: Partial<StrategyField>): StrategyField =>
@@ -33,7 +33,7 @@ const FIELDS = [
 ];
 const BRAND: Brand = { name: "Acme Inc.", accentColor: "#3355ff", supportUrl: null, logo: null };
 const shell = (language: Language = "en", more: Partial<Shell> = {}): Shell => ({
-  tongue: tongueOf(language),
+  wording: wordingOf(language),
   base: "/connect",
   brand: BRAND,
   isRepeatable: true,

@@ -1,5 +1,5 @@
-// What script adds to the hosted form; without it the form is complete. Served as it stands, without its types and comments:
-// old phones read it, so it keeps to ES2020. Texts come from the page, in its language.
+// Enhancements of the hosted form, which also works without scripts. Served without its types and comments but otherwise
+// unchanged, so it is limited to ES2020 for old phones. Texts come from the page, in its language.
 
 const all = <T extends HTMLElement>(selector: string, within: ParentNode = document): T[] => [
   ...within.querySelectorAll<T>(selector),
@@ -27,7 +27,7 @@ if (form) {
   }
 }
 
-/** The same form in another language, with what was typed and is no secret; the link alone would begin anew. */
+/** The same form in another language, with the entered values that are not secret, which the link alone would lose. */
 function askAgain({ action, enctype, elements }: HTMLFormElement, link: HTMLAnchorElement): void {
   const again = document.createElement("form");
   Object.assign(again, {
@@ -43,7 +43,7 @@ function askAgain({ action, enctype, elements }: HTMLFormElement, link: HTMLAnch
   again.submit();
 }
 
-/** What stands in a form's controls and is no secret. */
+/** The values of a form's controls that are not secret. */
 export function typedIn(elements: HTMLFormControlsCollection): [string, string][] {
   return [...elements].flatMap((control): [string, string][] => {
     if (control instanceof HTMLSelectElement) return [[control.name, control.value]];
@@ -57,7 +57,7 @@ export function typedIn(elements: HTMLFormControlsCollection): [string, string][
   });
 }
 
-/** Also of a frame, each time that it shows a form. */
+/** In a frame this runs each time that a form is shown. */
 export function improveForm(form: HTMLFormElement): void {
   const say = (key: string): string => form.dataset[key] ?? "";
   all(".secret", form).forEach((place) => addPeek(place, say));
@@ -83,7 +83,7 @@ function addPeek(place: HTMLElement, say: Say): void {
   };
   set(false);
   button.addEventListener("click", () => set(place.dataset["shown"] !== "true"));
-  // Covered again before it is sent: what a browser remembers of a text is not what it remembers of a password.
+  // Hidden again before it is sent, because browsers store values of text controls differently from passwords.
   control.form?.addEventListener("submit", () => set(false));
 }
 
@@ -162,7 +162,7 @@ async function decode(picture: Blob): Promise<string> {
     canvas.height = Math.max(1, Math.round(bitmap.height * scale));
     const context = canvas.getContext("2d");
     if (!context) break;
-    // What is transparent counts as white.
+    // Transparent areas count as white.
     context.fillStyle = "#fff";
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
@@ -177,7 +177,7 @@ async function decode(picture: Blob): Promise<string> {
 
 const AGAIN_MS = 30_000;
 
-/** The button says that something happens, and a second click does nothing. */
+/** The button shows that the form is being sent, and a second click has no effect. */
 function sendOnce(form: HTMLFormElement, say: Say): void {
   const button = form.querySelector<HTMLButtonElement>("button[type=submit]");
   const status = form.querySelector<HTMLElement>(".sending");
@@ -192,12 +192,12 @@ function sendOnce(form: HTMLFormElement, say: Say): void {
   form.addEventListener("submit", (event) => {
     if (button.disabled) event.preventDefault();
     else set(true);
-    // No answer, or the person stopped it: it may be sent again, and still makes one credential.
+    // No answer, or the person cancelled it: the form may be sent again, and still creates only one credential.
     setTimeout(() => set(false), AGAIN_MS);
   });
-  // Of a frame, which knows when nothing comes.
+  // For a frame, which notices when there is no answer.
   form.addEventListener("again", () => set(false));
-  // Back from the next page: the form is as it was left, and can be sent again.
+  // The person came back from the next page: the form is unchanged and can be sent again.
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) set(false);
   });

@@ -5,7 +5,7 @@ const VERSION = 1;
 const { session = "", origin = "" } = document.body.dataset;
 const [nonce = "", manner] = location.hash.slice(1).split(".");
 
-/** The page that this frame talks to; null: it stands in none, or nobody has given it a nonce. */
+/** The page that this frame communicates with; null: there is none, or it has not sent a nonce. */
 export const pageOrigin = window.parent === window || nonce === "" || origin === "" ? null : origin;
 /** Whether the page shows the frame as a dialog. */
 export const isModal = manner === "modal";
@@ -20,7 +20,7 @@ export function post(type: string, payload: object): void {
   window.parent.postMessage(message, pageOrigin);
 }
 
-/** Only of the page itself, of the session's origin, about this session and this frame, and each message once. */
+/** Accepts messages only from the page itself, with the session's origin, about this session and this frame, and each message once. */
 export function listen(hear: (type: string, payload: Readonly<Record<string, unknown>>) => void): void {
   window.addEventListener("message", (event: MessageEvent) => {
     if (event.source !== window.parent || event.origin !== pageOrigin) return;

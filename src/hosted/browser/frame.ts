@@ -1,5 +1,5 @@
-// The frame of an embedded flow. It shows what the service renders, sends what is typed to the service alone, and tells its
-// page codes and ids. The client token is in this script's memory and nowhere else. docs/decisions/0019.
+// The frame of an embedded flow. It shows what the service renders, sends entered values only to the service, and reports only
+// codes and ids to its page. The client token is only in this script's memory. docs/decisions/0019.
 import { improveForm, typedIn } from "./form.ts";
 import { listen, post, pageOrigin, isModal } from "./frame-messages.ts";
 import type { Completed, Failure, View } from "./widget-types.ts";
@@ -8,7 +8,7 @@ const POLL_MS = 1_500;
 const EXPIRY_SLACK_MS = 500;
 const WINDOW = "popup,width=520,height=720";
 
-/** What the service answers. */
+/** An answer of the service. */
 interface Answer {
   readonly view: View;
   readonly html: string;
@@ -31,7 +31,7 @@ declare const trustedTypes:
   | { createPolicy(name: string, rules: { createHTML(html: string): string }): TypePolicy }
   | undefined;
 
-// The one place where HTML comes into the page: all of it is our own service's.
+// The only place where HTML is inserted into the page; all of it comes from our own service.
 const rules = { createHTML: (html: string): string => html };
 const policy: TypePolicy =
   typeof trustedTypes === "undefined" ? rules : trustedTypes.createPolicy("latchkey", rules);
@@ -39,7 +39,7 @@ const policy: TypePolicy =
 const place = document.querySelector<HTMLElement>("#frame") as HTMLElement;
 const path = document.body.dataset["path"] ?? "";
 
-/** `pt-BR` is `pt`. */
+/** `pt-BR` becomes `pt`. */
 const baseOf = (locale: string): string => locale.split("-", 1)[0]?.toLowerCase() ?? "";
 
 let token = "";
@@ -50,7 +50,7 @@ let offline = document.querySelector("#offline")?.innerHTML ?? "";
 let attempts = 0;
 let isBusy = false;
 let isOver = false;
-/** Whether something was sent from here: then `completed` is of here. */
+/** Whether this frame has submitted something: then `completed` is its own result. */
 let isOwn = false;
 let watched = 0;
 let expiry = 0;
@@ -71,7 +71,7 @@ async function ask(step: string, body: URLSearchParams | FormData, query = ""): 
   }
 }
 
-/** One request at a time; what comes back is shown. */
+/** Sends one request at a time and shows the answer. */
 async function take(
   step: string,
   body: URLSearchParams | FormData = new URLSearchParams(),
@@ -111,7 +111,7 @@ function show(answer: Answer): void {
   if (answer.completed) complete(answer.completed);
 }
 
-/** Once, and the last: nothing is said after it. */
+/** Sent once, as the last message. */
 function complete(completed: Completed): void {
   tellHeight();
   isOver = true;
@@ -121,7 +121,7 @@ function complete(completed: Completed): void {
 function showOffline(): void {
   post("error", { code: "network", message: "The service could not be reached.", recoverable: true });
   const form = place.querySelector("form.connect");
-  // What was typed stays where it is.
+  // Entered values stay in place.
   if (form) form.dispatchEvent(new Event("again"));
   const wasShown = place.querySelector(".offline");
   if (wasShown || offline === "") return;
@@ -145,13 +145,13 @@ function render(html: string, moveFocus: boolean): void {
     improveForm(form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (isActed(event)) void send(form);
+      if (isByPerson(event)) void send(form);
     });
   }
   const choices = place.querySelector<HTMLFormElement>("form.choices");
   choices?.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!isActed(event)) return;
+    if (!isByPerson(event)) return;
     const chosen = new FormData(choices, event.submitter);
     void take("choose", new URLSearchParams([...chosen] as [string, string][]));
   });
@@ -173,8 +173,8 @@ function render(html: string, moveFocus: boolean): void {
   first.focus({ preventScroll: !moveFocus });
 }
 
-/** By a person, in this frame. */
-const isActed = (event: Event): boolean =>
+/** Whether a person caused the event, in this frame. */
+const isByPerson = (event: Event): boolean =>
   event.isTrusted && (!("userActivation" in navigator) || navigator.userActivation.hasBeenActive);
 
 function listenToButtons(within: HTMLElement): void {
@@ -194,7 +194,7 @@ async function refresh(): Promise<void> {
   await take("view", body);
 }
 
-/** What stands in the form and is no secret: it is there again in another language. */
+/** The form's values that are not secret, which are restored in another language. */
 function typed(): URLSearchParams {
   const form = place.querySelector<HTMLFormElement>("form.connect");
   return new URLSearchParams(form ? typedIn(form.elements) : []);
@@ -209,10 +209,10 @@ async function send(form: HTMLFormElement): Promise<void> {
   if (isBusy || isOver) return;
   isOwn = true;
   post("submitted", { attempt: ++attempts });
-  // Now, while the click counts; where it goes is known later.
+  // Opened now, while the click allows it; its URL is known later.
   const name = `latchkey-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const leaves = form.dataset["leaves"] !== undefined;
-  // A page of ours, which closes itself when a page around this frame has cut it off.
+  // A page of ours, which closes itself when the page around this frame has severed the connection to it.
   const opening = `${path.replace(/[^/]*$/, "opening")}?lang=${encodeURIComponent(language)}`;
   const opened = leaves ? window.open(opening, name, WINDOW) : null;
   const content = new FormData(form);
@@ -232,7 +232,7 @@ async function send(form: HTMLFormElement): Promise<void> {
     post("popup_blocked", {});
     post("error", {
       code: "popup_blocked",
-      message: "The browser kept the window from opening. The frame shows a button for it.",
+      message: "The browser blocked the window. The frame shows a button for it.",
       recoverable: true,
     });
   }
@@ -246,7 +246,7 @@ function showBlocked(leave: HTMLFormElement, isBlocked: boolean): void {
   for (const part of main?.querySelectorAll<HTMLElement>(".if-blocked") ?? []) part.hidden = !isBlocked;
 }
 
-/** The result comes through the service: the window may be cut off from here by what it shows. */
+/** The result arrives through the service, because the page in the window may sever the connection to this frame. */
 async function watch(leave: HTMLFormElement, opened: Window | null): Promise<void> {
   const mine = watched;
   const state = leave.querySelector<HTMLInputElement>("[name=state]")?.value ?? "";
@@ -269,7 +269,7 @@ async function watch(leave: HTMLFormElement, opened: Window | null): Promise<voi
   }
 }
 
-/** What the person may be typing just then is shown once more, to be copied. */
+/** A value that was just being entered is shown again, so that it can be copied. */
 function expireIn(ms: number | undefined): void {
   clearTimeout(expiry);
   if (ms !== undefined) expiry = window.setTimeout(() => void refresh(), Math.max(ms, 0) + EXPIRY_SLACK_MS);

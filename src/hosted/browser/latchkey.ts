@@ -1,19 +1,19 @@
-// The widget that customers' pages load: it makes the frame, talks to it, and to nobody else. A script of its own without any
-// import, so that its bytes can be pinned (Subresource Integrity). docs/embedded.md and docs/decisions/0019.
+// The widget that customers' pages load: it creates the frame and communicates only with it. A separate script without imports,
+// so that its bytes can be pinned (Subresource Integrity). docs/embedded.md and docs/decisions/0019.
 import type { AnyEvent, EventType, ErrorCode, Handle, OpenOptions, View, Widget } from "./widget-types.ts";
 
 const SOURCE = "latchkey";
 const VERSION = 1;
-/** A frame that has loaded and says nothing was refused by the browser. */
+/** A frame that has loaded and sends no message was blocked by the browser. */
 const SILENCE_MS = 3_000;
 const LOAD_MS = 60_000;
 const CLOSE_MS = 1_500;
-/** How long a dialog shows that all is done. */
+/** How long a dialog shows the completed state. */
 const DONE_MS = 2_500;
 const HEIGHT_MAX_PX = 4_000;
 const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-popups allow-popups-to-escape-sandbox";
 const REFUSED =
-  "The frame says nothing: this page's origin is not the session's, the session is not known, or the service can't be reached.";
+  "The frame sends no message: this page's origin is not the session's, the session is not known, or the service can't be reached.";
 
 const FRAME_STYLE = { display: "block", width: "100%", height: "36rem", border: "0", colorScheme: "normal" };
 /** None on a phone, which the dialog fills. */
@@ -31,7 +31,7 @@ const DIALOG_STYLE = {
   boxShadow: "0 0 0 100vmax rgb(0 0 0 / 55%)",
 };
 
-/** 128 bits: what answers with it was made by this call. */
+/** 128 bits: a frame that answers with it was created by this call. */
 const newNonce = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
     "",
@@ -47,7 +47,7 @@ interface Message {
   readonly payload: object;
 }
 
-/** A frame from its making to its end. */
+/** The lifecycle of a frame. */
 class Opened {
   readonly #nonce = newNonce();
   readonly #frame = document.createElement("iframe");
@@ -72,7 +72,7 @@ class Opened {
     this.#origin = url.origin;
     this.#dialog = options.container ? null : document.createElement("dialog");
     if (options.locale) url.searchParams.set("lang", options.locale);
-    // No secret: it only tells this frame from another.
+    // Not a secret: it only distinguishes this frame from others.
     url.hash = this.#dialog ? `${this.#nonce}.modal` : this.#nonce;
     this.#frame.setAttribute("sandbox", SANDBOX);
     this.#frame.title = options.title ?? "Connect an account";
@@ -112,7 +112,7 @@ class Opened {
     },
   };
 
-  /** Nobody but our service's page gets it, whatever the frame shows meanwhile. */
+  /** Only a page of our service receives it, whatever the frame shows by then. */
   #post(type: string, payload: object): void {
     const { contentWindow } = this.#frame;
     contentWindow?.postMessage(
@@ -134,7 +134,7 @@ class Opened {
     const message = event.data as Message;
     if (!this.#isOurs(message)) return;
     const { seq, type, payload } = message;
-    // A frame that was loaded anew counts from the beginning, and must be told everything again.
+    // A reloaded frame starts from the beginning, and must be told everything again.
     if (type !== "ready" && seq <= this.#seqIn) return;
     this.#seqIn = seq;
     if (type === "ready") {
@@ -163,7 +163,7 @@ class Opened {
     if (event.type === "resize") this.#resize(Number(event.payload.height));
     if (event.type === "opened" || event.type === "view_changed") this.#view = event.payload.view;
     if (event.type === "completed") {
-      // Once, and the last.
+      // Sent once, as the last event.
       this.#isOver = true;
       if (this.#dialog) this.#later(() => this.#remove(), DONE_MS);
     }
@@ -205,12 +205,12 @@ class Opened {
   #showDialog(dialog: HTMLDialogElement): void {
     Object.assign(dialog.style, DIALOG_STYLE);
     dialog.setAttribute("aria-label", this.#frame.title);
-    // Escape outside of the frame, as inside of it.
+    // The Escape key outside the frame works like inside.
     dialog.addEventListener("cancel", (event) => {
       event.preventDefault();
       this.handle.close();
     });
-    // What is too long scrolls in the frame, where the focus is, and so by the keyboard too.
+    // Long content scrolls inside the frame, which has the focus, so that the keyboard works, too.
     this.#frame.style.maxHeight = `calc(100dvh - 4 * ${ROOM})`;
     dialog.append(this.#frame);
     document.body.append(dialog);
@@ -228,7 +228,7 @@ class Opened {
     this.#frame.remove();
     if (!this.#dialog?.isConnected) return;
     document.documentElement.style.overflow = this.#scroll;
-    // Closing gives the focus back to where it was.
+    // Closing restores the focus.
     this.#dialog.close();
     this.#dialog.remove();
   }

@@ -1,8 +1,8 @@
-// In a window that a frame has just opened, until the frame sends it to the target. A page that isolates itself
-// (Cross-Origin-Opener-Policy) cuts it off from its frame, which then shows a button for another one: this one is of no use.
+// Runs in a window that a frame has just opened, until the frame redirects it to the target. A page with a
+// Cross-Origin-Opener-Policy severs it from its frame, which then shows a button for another window: this one is useless.
 if (window.opener === null) {
   window.close();
-  // Where script can't close it.
+  // For windows that a script can't close.
   const [loading, cutOff] = document.querySelectorAll<HTMLElement>(".waiting");
   loading?.remove();
   cutOff?.removeAttribute("hidden");

@@ -1,4 +1,4 @@
-// What the widget is called with and what it says: docs/embedded.md. sdk/react/ has a copy, which is generated.
+// The widget's options and events: docs/embedded.md. sdk/react/ has a generated copy.
 
 export type Theme = "light" | "dark" | "auto";
 export type View = "picker" | "form" | "oauth" | "otp" | "verifying" | "success" | "error";
@@ -15,7 +15,7 @@ export type ErrorCode =
   | "network"
   | "internal";
 
-/** Confirm it on your server: what the session's GET says is what counts. */
+/** Confirm it on your server: only the answer of the session's GET counts. */
 export interface Completed {
   session_id: string;
   credential_id: string;
@@ -36,7 +36,7 @@ export interface Failure {
   recoverable: boolean;
 }
 
-/** Every event with its payload. None ever holds what was typed. */
+/** Every event with its payload. None contains entered values. */
 export interface Events {
   ready: Record<string, never>;
   opened: { view: View };
@@ -49,7 +49,7 @@ export interface Events {
   oauth_opened: Record<string, never>;
   oauth_closed: Record<string, never>;
   popup_blocked: Record<string, never>;
-  /** Once, and the last. */
+  /** Sent once, as the last event. */
   completed: Completed;
   error: Failure;
   expired: Record<string, never>;
@@ -63,11 +63,11 @@ export interface OpenOptions {
   /** `client_token` and `embed_url` of the session that your server has created. */
   clientToken: string;
   embedUrl: string;
-  /** Where the frame stands in the page; without one it is a dialog above it. */
+  /** The element that contains the frame; default: a dialog above the page. */
   container?: Element | null | undefined;
-  /** A language tag. Without it: the session's, else the browser's. */
+  /** A language tag. Default: the session's language, or else the browser's. */
   locale?: string | undefined;
-  /** Without it, or `auto`: the system's. */
+  /** Default, and `auto`: the system's. */
   theme?: Theme | undefined;
   /** The accessible name of the frame. */
   title?: string | undefined;
@@ -79,11 +79,11 @@ export interface OpenOptions {
 }
 
 export interface Handle {
-  /** Asks the frame to end: `exited` follows. */
+  /** Asks the frame to end; the `exited` event follows. */
   close(): void;
-  /** Removes the frame at once, and says nothing. */
+  /** Removes the frame at once, without an event. */
   destroy(): void;
-  /** Gives what takes the listener away again. */
+  /** Returns a function that removes the listener. */
   on<Type extends EventType>(type: Type, listener: (payload: Events[Type]) => void): () => void;
   setLocale(locale: string): void;
   setTheme(theme: Theme): void;

@@ -1,4 +1,4 @@
-// In a window that a frame has opened, when its end user is back from the target: the frame knows already. Where it can't be
-// closed, its page says what to do.
+// Runs in a window that a frame has opened, when the end user returns from the target. The frame already knows the result. If the
+// window can't be closed by script, its page says what to do.
 window.close();
 export {};

@@ -2,12 +2,12 @@ import type { Brand } from "#domain/branding.ts";
 import { LANGUAGES } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { accentPath, assetPath, logoPath } from "#hosted/assets.ts";
-import { directionOf, say, type Tongue } from "#hosted/texts/texts.ts";
-import { LANGUAGE_NAMES } from "#hosted/texts/tongues.ts";
+import { directionOf, say, type Wording } from "#hosted/texts/texts.ts";
+import { LANGUAGE_NAMES } from "#hosted/texts/wordings.ts";
 
 /** The shell around every view. */
 export interface Shell {
-  readonly tongue: Tongue;
+  readonly wording: Wording;
   /** The path of the pages, as the browser knows it: `/connect`. */
   readonly base: string;
   /** null: the account is not known, or must not be disclosed. */
@@ -24,10 +24,10 @@ export interface View {
   readonly hasForm?: boolean;
 }
 
-/** A whole page: it works without script and loads nothing from other origins. */
+/** A complete page: it works without scripts and loads nothing from other origins. */
 export function renderDocument(shell: Shell, view: View): Html {
-  const { tongue, base } = shell;
-  const { language } = tongue;
+  const { wording, base } = shell;
+  const { language } = wording;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
       ${renderHead(
@@ -42,7 +42,7 @@ export function renderDocument(shell: Shell, view: View): Html {
     </html>`;
 }
 
-/** What every page of ours has in its head, and `more`. */
+/** The head of every page, plus `more`. */
 export const renderHead = ({ base }: Shell, title: string, more: Html): Html =>
   html`<head>
     <meta charset="utf-8" />
@@ -54,7 +54,7 @@ export const renderHead = ({ base }: Shell, title: string, more: Html): Html =>
     ${more}
   </head>`;
 
-/** In the browser's tab: the customer's picture, where there is one, and never ours beside it. */
+/** The icon in the browser's tab: the customer's image, if there is one. */
 export function renderIcon({ base, brand }: Shell): Html {
   const logo = brand?.logo ?? null;
   const path = logo === null ? assetPath(base, "icon.svg") : logoPath(base, logo);
@@ -68,17 +68,17 @@ export function renderAccent({ base, brand }: Shell, pathOf = accentPath): Html 
 }
 
 /** The parts that pages and frames share. */
-export function renderContent({ tongue, brand, isRepeatable }: Shell, view: View): Html {
-  return html`${isRepeatable && renderLanguages(tongue)}
+export function renderContent({ wording, brand, isRepeatable }: Shell, view: View): Html {
+  return html`${isRepeatable && renderLanguages(wording)}
     <main class="card">${view.body}</main>
     <footer class="foot">
-      ${brand !== null && brand.supportUrl !== null && renderHelp(tongue, brand.name, brand.supportUrl)}
-      <p>${LOCK} ${tongue.texts.foot}</p>
+      ${brand !== null && brand.supportUrl !== null && renderHelp(wording, brand.name, brand.supportUrl)}
+      <p>${LOCK} ${wording.texts.foot}</p>
     </footer>`;
 }
 
-/** Links, so that they work without script. A language stays chosen in the addresses that follow. */
-function renderLanguages({ language, texts }: Tongue): Html {
+/** Links, so that they work without scripts. The chosen language is kept in later URLs. */
+function renderLanguages({ language, texts }: Wording): Html {
   const others = LANGUAGES.filter((other) => other !== language);
   return html`<nav class="languages" aria-label="${texts.language}">
     <details>
@@ -91,13 +91,13 @@ function renderLanguages({ language, texts }: Tongue): Html {
 }
 
 /** Opens in a new window, so that entered values are kept. */
-function renderHelp(tongue: Tongue, account: string, url: string): Html {
+function renderHelp(wording: Wording, account: string, url: string): Html {
   return html`<p>
-    <a href="${url}" target="_blank" rel="noopener noreferrer">${say(tongue, "help", { account })}</a>
+    <a href="${url}" target="_blank" rel="noopener noreferrer">${say(wording, "help", { account })}</a>
   </p>`;
 }
 
-/** A customer's image, or the first letter of the name; decoration beside the name. */
+/** A customer's image, or the first letter of the name, as a decoration next to the name. */
 export function renderTile(base: string, name: string, logo: string | null, style: string): Html {
   return logo === null
     ? html`<span class="tile ${style}">${initial(name)}</span>`

@@ -1,7 +1,7 @@
 import { textIn } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
-import type { Tongue } from "#hosted/texts/texts.ts";
+import type { Wording } from "#hosted/texts/texts.ts";
 import { renderHeaderRows } from "./header-rows.ts";
 
 /** The `id` of a field's control, which the error summary links to. */
@@ -20,12 +20,12 @@ export type TypedValues = ReadonlyMap<string, string>;
  * problems, in the same way for all browsers.
  */
 export function renderControl(
-  tongue: Tongue,
+  wording: Wording,
   field: StrategyField,
   typed: TypedValues,
   error: string | undefined,
 ): Html {
-  const { texts, language } = tongue;
+  const { texts, language } = wording;
   const id = controlId(field.key);
   const said = field.help === null ? null : textIn(field.help, language);
   const helpText = said ?? (field.type === "totp_secret" ? texts.totp_help : null);
@@ -45,7 +45,7 @@ export function renderControl(
     // A group is not marked as invalid; its invalid rows are.
     return html`<fieldset class="${style}" id="${id}" tabindex="-1" ${shared.slice(1)}>
       <legend>${label}</legend>
-      ${help}${wrong}${renderHeaderRows(tongue, field, typed, error !== undefined)}
+      ${help}${wrong}${renderHeaderRows(wording, field, typed, error !== undefined)}
     </fieldset>`;
   }
   const attributes = [attribute("aria-required", field.required ? "true" : null), ...shared];
@@ -69,7 +69,7 @@ export function renderControl(
   }
   return html`<div class="${style}">
     <label for="${id}">${label}</label>
-    ${help}${wrong}${renderInput(tongue, field, isSecret(field) ? "" : (typed.get(field.key) ?? ""), attributes)}
+    ${help}${wrong}${renderInput(wording, field, isSecret(field) ? "" : (typed.get(field.key) ?? ""), attributes)}
   </div>`;
 }
 
@@ -80,7 +80,7 @@ const attribute = (name: string, value: string | null): Html | false =>
 const VERBATIM = html`autocapitalize="none" autocorrect="off" spellcheck="false"`;
 
 function renderInput(
-  { texts, language }: Tongue,
+  { texts, language }: Wording,
   field: StrategyField,
   value: string,
   attributes: readonly (Html | false)[],
@@ -137,7 +137,7 @@ ${value}</textarea>`;
 }
 
 /** The place of the button that shows the value; the label completes the button's accessible name. */
-const withPeek = (field: StrategyField, language: Tongue["language"], control: Html): Html =>
+const withPeek = (field: StrategyField, language: Wording["language"], control: Html): Html =>
   html`<div class="secret" data-label="${textIn(field.label, language)}">${control}</div>`;
 
 function controlType(field: StrategyField): "text" | "email" | "url" | "password" {

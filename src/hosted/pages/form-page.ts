@@ -3,7 +3,7 @@ import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
-import { directionOf, say, plainText, type Tongue } from "#hosted/texts/texts.ts";
+import { directionOf, say, plainText, type Wording } from "#hosted/texts/texts.ts";
 import { LOCK, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
@@ -25,7 +25,7 @@ export interface FormPage {
   readonly encoding: "application/x-www-form-urlencoded" | "multipart/form-data";
   /** Problems by field key. A problem without a field is shown only in the summary. */
   readonly errors: ReadonlyMap<string, FormIssue>;
-  /** The host of the target's own login, to which the button leads; null: this form is the whole login. */
+  /** The host of the target's own login, which the button opens; null: there is only this form. */
   readonly signInHost: string | null;
   /** Why the end user returned without a connection. */
   readonly notice: FormNotice | null;
@@ -38,58 +38,58 @@ export interface FormPage {
   readonly framed?: { readonly step: Html | false; readonly slot: Html; readonly ways: Html };
 }
 
-/** `refused`, `failed`: of a sign-in at the target. `stale`: the page was open longer than a form counts. */
+/** `refused`, `failed`: results of a sign-in at the target. `stale`: the page was open for longer than a form is valid. */
 export type FormNotice = "refused" | "failed" | "stale";
 
 export const renderForm = (shell: Shell, page: FormPage): Html =>
   renderDocument(shell, formView(shell, page));
 
-/** The form by itself: the same in a page of its own and in a frame. */
-export function formView({ tongue, base }: Shell, page: FormPage): View {
-  const { texts } = tongue;
+/** The form itself: the same on a page and in a frame. */
+export function formView({ wording, base }: Shell, page: FormPage): View {
+  const { texts } = wording;
   const { brand, signInHost, notice, errors } = page;
   const account = brand.name;
-  const system = textIn(page.strategyName, tongue.language);
-  const title = plainText(tongue, "connect_title", { system });
-  const messages = explain(tongue, page);
+  const system = textIn(page.strategyName, wording.language);
+  const title = plainText(wording, "connect_title", { system });
+  const messages = explain(wording, page);
   const isWrong = errors.size > 0 || notice !== null;
-  const body = html`${notice !== null && renderNotice(tongue, system, notice, page)}
-    ${errors.size > 0 && renderSummary(tongue, page, messages)}
-    ${page.isElsewhere && renderElsewhere(tongue, account)}
+  const body = html`${notice !== null && renderNotice(wording, system, notice, page)}
+    ${errors.size > 0 && renderSummary(wording, page, messages)}
+    ${page.isElsewhere && renderElsewhere(wording, account)}
     <div class="pair" aria-hidden="true">
       ${renderTile(base, account, brand.logo, "")}<span class="line"></span><span class="badge">${LOCK}</span
       ><span class="line"></span>${renderTile(base, system, null, "tile-target")}
     </div>
     ${page.framed?.step}
-    <h1>${say(tongue, "connect_title", { system })}</h1>
-    <p class="lead">${say(tongue, "asks", { account, system }, strong)}</p>
-    ${page.description !== null && html`<p class="description">${textIn(page.description, tongue.language)}</p>`}
-    ${signInHost !== null && html`<p class="description">${say(tongue, "sign_in_there", { host: signInHost }, strong)}</p>`}
-    ${renderFacts(tongue, page)}
+    <h1>${say(wording, "connect_title", { system })}</h1>
+    <p class="lead">${say(wording, "asks", { account, system }, strong)}</p>
+    ${page.description !== null && html`<p class="description">${textIn(page.description, wording.language)}</p>`}
+    ${signInHost !== null && html`<p class="description">${say(wording, "sign_in_there", { host: signInHost }, strong)}</p>`}
+    ${renderFacts(wording, page)}
     <form
       class="connect"
       method="post"
       action="${page.action}"
       enctype="${page.encoding}"
       novalidate${page.framed?.slot}${page.framed && signInHost !== null && html` data-leaves`}
-      ${textsOfScript(tongue, page)}
+      ${textsOfScript(wording, page)}
     >
       <input type="hidden" name="_csrf" value="${page.csrf}" />
-      ${page.fields.map((field) => renderControl(tongue, field, page.values, messages.get(field.key)))}
+      ${page.fields.map((field) => renderControl(wording, field, page.values, messages.get(field.key)))}
       <button type="submit">
-        ${signInHost === null ? texts.connect : say(tongue, "continue_to", { host: signInHost })}
+        ${signInHost === null ? texts.connect : say(wording, "continue_to", { host: signInHost })}
       </button>
       <p class="sending unseen" role="status"></p>
     </form>
     ${page.framed?.ways}
-    <p class="caution">${say(tongue, "caution", { account })}</p>`;
-  return { title: isWrong ? plainText(tongue, "error_title", { title }) : title, body, hasForm: true };
+    <p class="caution">${say(wording, "caution", { account })}</p>`;
+  return { title: isWrong ? plainText(wording, "error_title", { title }) : title, body, hasForm: true };
 }
 
 const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;
 
 /** The script's texts in the page's language; only those that this form can need. */
-function textsOfScript({ texts }: Tongue, { fields }: FormPage): Html {
+function textsOfScript({ texts }: Wording, { fields }: FormPage): Html {
   const has = (type: StrategyField["type"]): boolean => fields.some((field) => field.type === type);
   return html`data-sending="${texts.sending}"${fields.some(isSecret) && html` data-show="${texts.show}" data-hide="${texts.hide}"`}${has("headers") && html` data-add="${texts.header_add}" data-remove="${texts.header_remove}"`}${has("totp_secret") && html` data-qr-choose="${texts.qr_choose}" data-qr-local="${texts.qr_local}" data-qr-reading="${texts.qr_reading}" data-qr-found="${texts.qr_found}" data-qr-none="${texts.qr_none}"`}`;
 }
@@ -99,9 +99,9 @@ const AUTOFOCUS = html` autofocus`;
 
 const NOTICES = { refused: "refused", failed: "failed", stale: "stale" } as const;
 
-function renderNotice(tongue: Tongue, system: string, notice: FormNotice, { framed }: FormPage): Html {
-  const { texts } = tongue;
-  const heading = notice === "stale" ? texts.stale_heading : say(tongue, "not_connected", { system });
+function renderNotice(wording: Wording, system: string, notice: FormNotice, { framed }: FormPage): Html {
+  const { texts } = wording;
+  const heading = notice === "stale" ? texts.stale_heading : say(wording, "not_connected", { system });
   return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[NOTICES[notice]]}</p>
@@ -109,15 +109,15 @@ function renderNotice(tongue: Tongue, system: string, notice: FormNotice, { fram
 }
 
 /** A forwarded link would connect this person's login to the person for whom the link was created. */
-function renderElsewhere(tongue: Tongue, account: string): Html {
+function renderElsewhere(wording: Wording, account: string): Html {
   return html`<div class="summary" role="note">
-    <h2>${tongue.texts.elsewhere_heading}</h2>
-    <p>${say(tongue, "elsewhere", { account }, strong)}</p>
+    <h2>${wording.texts.elsewhere_heading}</h2>
+    <p>${say(wording, "elsewhere", { account }, strong)}</p>
   </div>`;
 }
 
-function renderFacts(tongue: Tongue, { brand, targetHosts, returnHost, signInHost }: FormPage): Html {
-  const { texts } = tongue;
+function renderFacts(wording: Wording, { brand, targetHosts, returnHost, signInHost }: FormPage): Html {
+  const { texts } = wording;
   const bdi = (text: string): Html => html`<bdi>${text}</bdi>`;
   return html`<dl class="facts">
     ${
@@ -137,27 +137,27 @@ function renderFacts(tongue: Tongue, { brand, targetHosts, returnHost, signInHos
     <div>
       <dt>${texts.stored}</dt>
       <dd>
-        ${signInHost === null ? say(tongue, "stored_how", { account: brand.name }) : texts.stored_how_there}
+        ${signInHost === null ? say(wording, "stored_how", { account: brand.name }) : texts.stored_how_there}
       </dd>
     </div>
     <div>
       <dt>${texts.afterwards}</dt>
-      <dd>${returnHost === null ? texts.can_close : say(tongue, "goes_back", { host: returnHost })}</dd>
+      <dd>${returnHost === null ? texts.can_close : say(wording, "goes_back", { host: returnHost })}</dd>
     </div>
   </dl>`;
 }
 
 /** The problem of each field, as text. */
-function explain(tongue: Tongue, { fields, errors }: FormPage): ReadonlyMap<string, string> {
-  const labels = new Map(fields.map((field) => [field.key, textIn(field.label, tongue.language)]));
+function explain(wording: Wording, { fields, errors }: FormPage): ReadonlyMap<string, string> {
+  const labels = new Map(fields.map((field) => [field.key, textIn(field.label, wording.language)]));
   const isolate = (label: string): string =>
-    directionOf(tongue.language) === "rtl" ? `\u2068${label}\u2069` : label;
+    directionOf(wording.language) === "rtl" ? `\u2068${label}\u2069` : label;
   return new Map(
     [...errors].map(([key, issue]) => [
       key,
       explainIssue(issue, isolate(labels.get(key) ?? ""), {
-        language: tongue.language,
-        sentences: tongue.texts.issues,
+        language: wording.language,
+        sentences: wording.texts.issues,
       }),
     ]),
   );
@@ -165,7 +165,7 @@ function explain(tongue: Tongue, { fields, errors }: FormPage): ReadonlyMap<stri
 
 /** A summary of all problems with links to the controls; announced when the page opens. */
 function renderSummary(
-  { texts }: Tongue,
+  { texts }: Wording,
   { fields, framed }: FormPage,
   messages: ReadonlyMap<string, string>,
 ): Html {

@@ -2,7 +2,7 @@ import type { Brand } from "#domain/branding.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { assetPath, themesPath } from "#hosted/assets.ts";
-import { directionOf, say, type TextKey, type Tongue } from "#hosted/texts/texts.ts";
+import { directionOf, say, type TextKey, type Wording } from "#hosted/texts/texts.ts";
 import { renderAccent, renderContent, renderHead, type Shell, type View } from "./document.ts";
 import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
 
@@ -17,8 +17,8 @@ export interface FrameStart {
 
 /** The page that the widget frames. It shows nothing of the session until its page has sent the client token. */
 export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStart): Html {
-  const { tongue, base } = shell;
-  const { language, texts } = tongue;
+  const { wording, base } = shell;
+  const { language, texts } = wording;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
       ${renderHead(
@@ -32,17 +32,17 @@ export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStar
           <main class="card"><h1 class="waiting">${texts.loading}</h1></main>
         </div>
         <noscript><p class="lead">${texts.needs_script}</p></noscript>
-        <template id="offline"><main>${endView(tongue, "network").body}</main></template>
+        <template id="offline"><main>${endView(wording, "network").body}</main></template>
       </body>
     </html>`;
 }
 
 /** A view for the frame, which replaces the previous one. */
 export const renderFrameView = (shell: Shell, view: View): Html =>
-  html`${renderAccent(shell, themesPath)}${shell.isRepeatable && renderClose(shell.tongue)}${renderContent(shell, view)}`;
+  html`${renderAccent(shell, themesPath)}${shell.isRepeatable && renderClose(shell.wording)}${renderContent(shell, view)}`;
 
 /** At the top of a dialog; its style hides it elsewhere. */
-const renderClose = ({ texts }: Tongue): Html =>
+const renderClose = ({ texts }: Wording): Html =>
   html`<button type="button" class="close" data-does="cancel">
     <span aria-hidden="true">×</span><span class="unseen">${texts.close}</span>
   </button>`;
@@ -51,15 +51,15 @@ const button = (does: string, label: Html | string): Html =>
   html`<button type="button" class="way" data-does="${does}">${label}</button>`;
 
 /** The exits of a view: back to the picker, and out of the flow (docs/decisions/0019). */
-export const renderWays = ({ texts }: Tongue, canChoose: boolean): Html =>
+export const renderWays = ({ texts }: Wording, canChoose: boolean): Html =>
   html`<div class="ways">
     ${canChoose && button("pick", texts.choose_other)} ${button("cancel", texts.cancel)}
   </div>`;
 
-export const renderStepOf = (tongue: Tongue, number: number, count: number): Html | false =>
+export const renderStepOf = (wording: Wording, number: number, count: number): Html | false =>
   count > 1 &&
   html`<p class="step">
-    ${say(tongue, "step_of", { number: String(number), count: String(count) }, (text) => html`${text}`)}
+    ${say(wording, "step_of", { number: String(number), count: String(count) }, (text) => html`${text}`)}
   </p>`;
 
 export interface Choice {
@@ -71,28 +71,28 @@ export interface Choice {
 
 /** The picker of Blueprints. */
 export function pickerView(
-  tongue: Tongue,
+  wording: Wording,
   page: { readonly brand: Brand; readonly choices: readonly Choice[]; readonly csrf: string },
 ): View {
-  const { texts } = tongue;
+  const { texts } = wording;
   const body = html`<h1>${texts.picker_heading}</h1>
-    <p class="lead">${say(tongue, "picker_lead", { account: page.brand.name })}</p>
+    <p class="lead">${say(wording, "picker_lead", { account: page.brand.name })}</p>
     <form class="choices" method="post">
       <input type="hidden" name="_csrf" value="${page.csrf}" />
       ${page.choices.map(
         ({ key, name, systems }) =>
           html`<button type="submit" class="choice" name="blueprint_key" value="${key}">
             <strong><bdi>${name}</bdi></strong>
-            <span><bdi>${listOf(tongue, systems)}</bdi></span>
+            <span><bdi>${listOf(wording, systems)}</bdi></span>
           </button>`,
       )}
       <p class="sending unseen" role="status"></p>
     </form>
-    ${renderWays(tongue, false)}`;
+    ${renderWays(wording, false)}`;
   return { title: texts.picker_heading, body };
 }
 
-const listOf = ({ language }: Tongue, systems: readonly LocalText[]): string =>
+const listOf = ({ language }: Wording, systems: readonly LocalText[]): string =>
   new Intl.ListFormat(language).format(new Set(systems.map((system) => textIn(system, language))));
 
 /** The address for the window, and the proof that the service issued it. */
@@ -103,20 +103,20 @@ export interface AuthorizationRedirect {
   readonly proof: string;
   /** The host of the target's own login, for display. */
   readonly host: string;
-  /** What is to be connected. */
+  /** What the end user connects. */
   readonly system: LocalText;
 }
 
 /** Shown while the end user is in the window. The form opens the window even if the browser has blocked the script. */
-export function windowView(tongue: Tongue, redirect: AuthorizationRedirect): View {
-  const system = textIn(redirect.system, tongue.language);
-  const { texts } = tongue;
+export function windowView(wording: Wording, redirect: AuthorizationRedirect): View {
+  const system = textIn(redirect.system, wording.language);
+  const { texts } = wording;
   const { host } = redirect;
   const body = html`<h1>
       <span class="if-open">${texts.window_heading}</span>
-      <span class="if-blocked" hidden>${say(tongue, "connect_title", { system })}</span>
+      <span class="if-blocked" hidden>${say(wording, "connect_title", { system })}</span>
     </h1>
-    <p class="lead if-open">${say(tongue, "window_lead", { host })}</p>
+    <p class="lead if-open">${say(wording, "window_lead", { host })}</p>
     <p class="lead if-blocked" role="alert" hidden>${texts.window_blocked}</p>
     <form class="leave" method="post" action="${redirect.path}" target="_blank" rel="opener">
       <input type="hidden" name="state" value="${redirect.state}" />
@@ -124,16 +124,16 @@ export function windowView(tongue: Tongue, redirect: AuthorizationRedirect): Vie
       <input type="hidden" name="proof" value="${redirect.proof}" />
       <button type="submit">
         <span class="if-open">${texts.window_again}</span>
-        <span class="if-blocked" hidden>${say(tongue, "window_open", { host })}</span>
+        <span class="if-blocked" hidden>${say(wording, "window_open", { host })}</span>
       </button>
     </form>
     <div class="ways">${button("again", texts.start_over)} ${button("cancel", texts.cancel)}</div>`;
   return { title: texts.window_heading, body };
 }
 
-export function successView(tongue: Tongue, account: string, systems: readonly LocalText[]): View {
-  const { texts } = tongue;
-  return messageView("done", texts.success_heading, saySuccess(tongue, account, listOf(tongue, systems)));
+export function successView(wording: Wording, account: string, systems: readonly LocalText[]): View {
+  const { texts } = wording;
+  return messageView("done", texts.success_heading, saySuccess(wording, account, listOf(wording, systems)));
 }
 
 /** The ends of a flow, by the code that its page receives. */
@@ -148,14 +148,14 @@ const ENDS = {
 
 export type FrameEnd = keyof typeof ENDS;
 
-export function endView(tongue: Tongue, end: FrameEnd, typed: readonly Typed[] = []): View {
-  const { texts } = tongue;
+export function endView(wording: Wording, end: FrameEnd, typed: readonly Typed[] = []): View {
+  const { texts } = wording;
   const [heading, text] = ENDS[end];
   const view = messageView("notice", texts[heading], texts[text]);
   const isPassing = end === "network" || end === "failed";
   return {
     ...view,
-    body: html`${view.body} ${renderTyped(tongue, typed)}
+    body: html`${view.body} ${renderTyped(wording, typed)}
       <div class="ways">
         ${isPassing && button("again", texts.try_again)} ${button("cancel", texts.close)}
       </div>`,

@@ -1,10 +1,10 @@
 /**
- * `form`: a page whose submit can leave the service. `window`: in a window that a frame has opened. `frame`: an embedded flow,
- * in pages of exactly one origin. `page`: every other.
+ * `form`: a page whose form may redirect to another site. `window`: a page in a window that a frame has opened. `frame`: an
+ * embedded flow, which pages of exactly one origin may embed. `page`: any other page.
  */
 export type HostedPageKind = "form" | "page" | "window" | { readonly frameOf: string };
 
-/** Only our own files; script on forms alone, which it improves. */
+/** Only our own files. Scripts only on forms, which they enhance. */
 function contentSecurityPolicy(kind: HostedPageKind): readonly string[] {
   const frameOf = typeof kind === "object" ? kind.frameOf : null;
   return [
@@ -13,7 +13,7 @@ function contentSecurityPolicy(kind: HostedPageKind): readonly string[] {
     kind === "page" ? "script-src 'none'" : "script-src 'self'",
     "img-src 'self'",
     "base-uri 'none'",
-    // docs/decisions/0019: every ancestor counts, so that an allowed page inside of an evil one is refused.
+    // docs/decisions/0019: every ancestor is checked, so that an allowed page inside a malicious one is refused.
     `frame-ancestors ${frameOf ?? "'none'"}`,
     "require-trusted-types-for 'script'",
     ...(frameOf === null ? [] : ["connect-src 'self'", "trusted-types latchkey"]),
@@ -21,7 +21,7 @@ function contentSecurityPolicy(kind: HostedPageKind): readonly string[] {
   ];
 }
 
-/** Only names that Chromium knows on every system: it complains of others in the console. */
+/** Only names that Chromium knows on every system, because it logs warnings about others. */
 const NO_FEATURES =
   "accelerometer=(), autoplay=(), camera=(), display-capture=(), encrypted-media=(), fullscreen=(), " +
   "geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), magnetometer=(), microphone=(), midi=(), " +
@@ -35,7 +35,7 @@ const NO_FEATURES =
  * redirects would strand the user. `Referrer-Policy` is `same-origin`: with `no-referrer` Chromium sends `Origin: null`.
  */
 export function hostedHeaders(kind: HostedPageKind): Readonly<Record<string, string>> {
-  // A window of a frame stays its frame's, which closes it; a frame may stand in a page that isolates itself.
+  // A window opened by a frame must remain accessible to the frame, which closes it; a frame may be in a cross-origin isolated page.
   const opener = kind === "window" ? "unsafe-none" : "same-origin";
   const isFrame = typeof kind === "object";
   return {

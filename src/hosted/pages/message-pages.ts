@@ -1,8 +1,8 @@
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
-import { say, type Texts, type Tongue } from "#hosted/texts/texts.ts";
+import { say, type Texts, type Wording } from "#hosted/texts/texts.ts";
 import { renderDocument, type Shell, type View } from "./document.ts";
 
-/** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not know already. */
+/** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not already know. */
 export function messageView(
   kind: "done" | "notice",
   heading: string,
@@ -39,13 +39,13 @@ export function renderSuccess(
   shell: Shell,
   { account, system }: { readonly account: string; readonly system: string },
 ): Html {
-  const { texts } = shell.tongue;
-  const success = saySuccess(shell.tongue, account, system);
+  const { texts } = shell.wording;
+  const success = saySuccess(shell.wording, account, system);
   return renderMessage(shell, "done", texts.success_heading, success, texts.close_now);
 }
 
-export const saySuccess = (tongue: Tongue, account: string, system: string): HtmlPart =>
-  say(tongue, "success", { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
+export const saySuccess = (wording: Wording, account: string, system: string): HtmlPart =>
+  say(wording, "success", { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
 
 /** A page whose text is fixed, apart from its language. */
 const plain =
@@ -54,8 +54,8 @@ const plain =
     renderMessage(
       shell,
       "notice",
-      shell.tongue.texts[heading],
-      ...rest.map((key) => shell.tongue.texts[key]),
+      shell.wording.texts[heading],
+      ...rest.map((key) => shell.wording.texts[key]),
     );
 
 /** 410: the session is completed. */
@@ -87,18 +87,18 @@ export interface Typed {
 
 /** 410: the session has expired; also the answer to a late submit, which shows the entered values again. */
 export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html {
-  const { texts } = shell.tongue;
+  const { texts } = shell.wording;
   return renderDocument(shell, {
     title: texts.expired_heading,
     body: html`<div class="sign" aria-hidden="true">${EXCLAMATION}</div>
       <h1>${texts.expired_heading}</h1>
       <p class="lead">${texts.ask_again}</p>
-      ${renderTyped(shell.tongue, typed)}`,
+      ${renderTyped(shell.wording, typed)}`,
   });
 }
 
 /** The entered values, to be copied. */
-export const renderTyped = ({ texts }: Tongue, typed: readonly Typed[]): Html | false =>
+export const renderTyped = ({ texts }: Wording, typed: readonly Typed[]): Html | false =>
   typed.length > 0 &&
   html`<section class="typed">
     <h2>${texts.typed_heading}</h2>

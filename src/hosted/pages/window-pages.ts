@@ -6,7 +6,7 @@ import { messageView } from "./message-pages.ts";
 
 /** The pages of a window that a frame has opened, with their scripts. */
 const renderWindowDocument = (shell: Shell, title: string, script: string | null, body: Html): Html => {
-  const { language } = shell.tongue;
+  const { language } = shell.wording;
   return html`<!doctype html>
     <html lang="${language}" dir="${directionOf(language)}">
       ${renderHead(
@@ -23,14 +23,14 @@ const renderWindowDocument = (shell: Shell, title: string, script: string | null
 
 /** After the return from the target. It closes itself if possible. */
 export function renderWindow(shell: Shell, kind: "done" | "notice", heading: string): Html {
-  const { texts } = shell.tongue;
+  const { texts } = shell.wording;
   const { body } = messageView(kind, heading, kind === "done" ? texts.window_back : texts.window_refused);
   return renderWindowDocument(shell, heading, kind === "done" ? "window.js" : null, body);
 }
 
-/** Until its address is known. A window that is cut off from its frame is useless, and closes itself if possible. */
+/** Shown until the URL is known. A window that is severed from its frame is useless, and closes itself if possible. */
 export function renderOpening(shell: Shell): Html {
-  const { texts } = shell.tongue;
+  const { texts } = shell.wording;
   const body = html`<h1 class="waiting">${texts.loading}</h1>
     <h1 class="waiting" hidden>${texts.window_back}</h1>`;
   return renderWindowDocument(shell, texts.loading, "opening.js", body);

@@ -1,6 +1,6 @@
 import { ISSUES } from "#domain/form-issue.ts";
 
-/** English, and what there is to translate: every other language has exactly these keys. */
+/** The English texts. Every other language has exactly these keys. */
 export const en = {
   language: "Language",
   foot: "Secure connection page by Latchkey",

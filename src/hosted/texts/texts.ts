@@ -3,7 +3,7 @@ import type { Language } from "#domain/language.ts";
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import type { en } from "./en.ts";
 
-/** Everything that the pages say, in one language. A key too few or too many does not compile. */
+/** All texts of the pages in one language. A missing or an additional key does not compile. */
 export type Texts = Readonly<Record<Exclude<keyof typeof en, "issues">, string>> & {
   readonly issues: IssueSentences;
 };
@@ -11,7 +11,7 @@ export type Texts = Readonly<Record<Exclude<keyof typeof en, "issues">, string>>
 export type TextKey = Exclude<keyof Texts, "issues">;
 
 /** A language and its texts: what a page is written with. */
-export interface Tongue {
+export interface Wording {
   readonly language: Language;
   readonly texts: Texts;
 }
@@ -23,9 +23,9 @@ export const directionOf = (language: Language): "ltr" | "rtl" =>
 
 const PLACE = /\{(\w+)\}/;
 
-/** A text with what stands in its places. Names may be of another direction than the sentence, so each stands for itself. */
+/** Fills in the placeholders of a text. A name may be written in another direction than the sentence, so each is isolated. */
 export function say(
-  { texts }: Tongue,
+  { texts }: Wording,
   key: TextKey,
   places: Readonly<Record<string, string>>,
   wrap: (value: string) => Html = (value) => html`<bdi>${value}</bdi>`,
@@ -33,9 +33,9 @@ export function say(
   return texts[key].split(PLACE).map((part, index) => (index % 2 === 0 ? part : wrap(places[part] ?? "")));
 }
 
-/** The same for places where no element can stand: a title, an attribute. */
+/** The same where no element is allowed: in a title or an attribute. */
 export function plainText(
-  { language, texts }: Tongue,
+  { language, texts }: Wording,
   key: TextKey,
   places: Readonly<Record<string, string | number>>,
 ): string {

@@ -9,7 +9,7 @@ import { ja } from "./ja.ts";
 import { nl } from "./nl.ts";
 import { pl } from "./pl.ts";
 import { pt } from "./pt.ts";
-import type { Texts, Tongue } from "./texts.ts";
+import type { Texts, Wording } from "./texts.ts";
 
 export const TEXTS: Readonly<Record<Language, Texts>> = { en, de, fr, es, it, pt, nl, pl, ja, ar };
 
@@ -27,7 +27,7 @@ export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
   ar: "العربية",
 };
 
-export const tongueOf = (language: Language): Tongue => ({ language, texts: TEXTS[language] });
+export const wordingOf = (language: Language): Wording => ({ language, texts: TEXTS[language] });
 
 const RANGES_MAX = 50;
 
