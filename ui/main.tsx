@@ -11,9 +11,9 @@ import { openQueries } from "./api/queries.ts";
 import { Gate } from "./shell/gate.tsx";
 import { theme } from "./theme.ts";
 
-/** What the page's Content-Security-Policy asks of every style sheet that is written at run time. */
+/** The nonce that the page's Content-Security-Policy requires for style sheets that are created at run time. */
 const nonce = document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "";
-// How the scroll lock below dialogs is told; it has no other way.
+// The only way to pass it to the library that locks scrolling behind dialogs.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
 
 const root = document.getElementById("root");

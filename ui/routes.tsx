@@ -7,18 +7,18 @@ export interface Route {
   /** Below `/dashboard`; a page reads its parameters with `useParams`. */
   readonly path: string;
   readonly title: string;
-  /** What a role must have to see the page and the link to it; `null`: everybody. */
+  /** The permission that is needed to see the page and the link to it; `null`: none. */
   readonly permission: string | null;
-  /** Where the navigation lists it, with the key that goes there after `g`; left out: nowhere. */
+  /** The page's place in the navigation, with the key that opens it after `g`; undefined: not listed. */
   readonly nav?: { readonly group: (typeof GROUPS)[number]; readonly key: string };
   readonly page: ComponentType;
 }
 
-/** Loaded when somebody goes there. */
+/** Loaded when it is first opened. */
 const page = (load: () => Promise<ComponentType>): ComponentType =>
   lazy(async () => ({ default: await load() }));
 
-/** Every page: one line a page, one file a page. Put the more special path first. */
+/** Every page: one line and one file per page. Put the more specific path first. */
 export const ROUTES: readonly Route[] = [
   {
     path: "/",

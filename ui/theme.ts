@@ -1,6 +1,6 @@
 import { createTheme, type MantineColorsTuple } from "@mantine/core";
 
-/** A calm teal. Index 7 on white and white on index 7 have a contrast above 4.5. */
+/** A calm teal. Index 7 on white, and white on index 7, have a contrast above 4.5. */
 const teal: MantineColorsTuple = [
   "#e6f6f7",
   "#d0ebee",
@@ -14,7 +14,7 @@ const teal: MantineColorsTuple = [
   "#034a58",
 ];
 
-/** Greys with a little blue: `dark` is what the dark scheme is made of. */
+/** Bluish greys, the palette of the dark scheme. */
 const dark: MantineColorsTuple = [
   "#dfe3e8",
   "#c3c9d1",
@@ -34,7 +34,7 @@ export const theme = createTheme({
   colors: { teal, dark },
   defaultRadius: "md",
   cursorType: "pointer",
-  // The system's own: nothing is loaded from anywhere.
+  // The system's fonts, so that nothing is loaded.
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace',
   headings: {
@@ -42,7 +42,7 @@ export const theme = createTheme({
     sizes: { h1: { fontSize: "1.5rem" }, h2: { fontSize: "1.125rem" }, h3: { fontSize: "1rem" } },
   },
   respectReducedMotion: true,
-  // What may be left out says so instead.
+  // Optional fields are marked instead of required ones.
   components: {
     InputWrapper: { defaultProps: { withAsterisk: false } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": "Close the message" } } },

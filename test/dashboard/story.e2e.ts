@@ -195,7 +195,7 @@ nodes:
   await page.getByRole("link", { name: "3 uncertain writes" }).click();
   const group = page.getByRole("listitem").filter({ hasText: "posts, node post" });
   await group.getByText("3 of 3 runs").waitFor();
-  await group.getByText("the target answered 502").waitFor();
+  await group.getByText("the target returned 502").waitFor();
   await group.getByText(`POST ${target.url}/post`).waitFor();
   await group.getByRole("button", { name: /^Show writes/ }).click();
   await group.getByRole("link", { name: first }).waitFor();
@@ -208,7 +208,7 @@ nodes:
     assert.equal(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), false);
   }
   const viewer = await stage.openPage("viewer", "/writes");
-  await viewer.getByText("the target answered 502").waitFor();
+  await viewer.getByText("the target returned 502").waitFor();
   assert.equal(await viewer.getByText(`POST ${target.url}`).count(), 0);
   assert.equal(await viewer.getByRole("button", { name: /happen/ }).count(), 0);
   await viewer.context().close();

@@ -1,4 +1,4 @@
-/** As much of a `Storage` as drafts use. */
+/** The methods of `Storage` that drafts use. */
 export interface DraftStorage {
   readonly length: number;
   key(index: number): string | null;
@@ -10,8 +10,8 @@ export interface DraftStorage {
 const PREFIX = "latchkey draft ";
 
 /**
- * What operators have typed and not sent yet, each value JSON. It survives navigation, a reload and a sign-in of the same operator in the
- * same tab; the tab's end, a sign-out or another operator's sign-in removes it.
+ * Unsent input of operators; each value is JSON. It survives navigation, a reload and a sign-in of the same operator in the same
+ * tab. Closing the tab, signing out, or another operator's sign-in removes it.
  */
 export interface Drafts {
   /** From now on drafts belong to this operator; those of others are removed. */
@@ -24,12 +24,12 @@ export interface Drafts {
   clear(): void;
   /** Whether there is a draft. */
   isAny(): boolean;
-  /** Writes to the storage what has been typed since the last time. */
+  /** Writes the changes since the last call to the storage. */
   flush(): void;
   subscribe(listener: () => void): () => void;
 }
 
-/** `defer` calls its function a little later, once for many calls: each key press would otherwise write the whole draft. */
+/** `defer` debounces: otherwise each key press would write the whole draft. */
 export function openDrafts(storage: DraftStorage, defer: (flush: () => void) => void): Drafts {
   const listeners = new Set<() => void>();
   const values = new Map<string, unknown>();
@@ -49,7 +49,7 @@ export function openDrafts(storage: DraftStorage, defer: (flush: () => void) => 
       try {
         storage.setItem(name, JSON.stringify(values.get(name)));
       } catch {
-        // The storage is full or refused: the draft lives in memory, and an older copy would be wrong.
+        // The storage is full or not available: the draft is kept in memory, and the outdated stored copy is removed.
         storage.removeItem(name);
       }
     }
@@ -77,7 +77,7 @@ export function openDrafts(storage: DraftStorage, defer: (flush: () => void) => 
       owner = operatorId;
       forget((name) => !name.startsWith(`${PREFIX}${JSON.stringify([owner]).slice(0, -1)},`));
     },
-    // What was written under the key is of its type.
+    // The stored value has the type that was written under the key.
     read: <T>(key: readonly string[]) => read(nameOf(key)) as T | undefined,
     write: (key, value) => {
       const name = nameOf(key);

@@ -1,11 +1,11 @@
-/** What the API says when it refuses; spec, Error object. */
+/** A detail of an API error; spec, Error object. */
 export interface FailureDetail {
   readonly message: string;
   readonly code: string | null;
   readonly field: string | null;
 }
 
-/** An answer that is no success, or no answer at all (status 0). */
+/** An unsuccessful answer, or no answer at all (status 0). */
 export class ApiFailure extends Error {
   override readonly name = "ApiFailure";
   readonly status: number;
@@ -33,7 +33,7 @@ export class ApiFailure extends Error {
     return this.details.some((detail) => detail.code === code);
   }
 
-  /** What was wrong with a field of a form, for the place beside it. */
+  /** The problem with a field of a form, to be shown next to it. */
   ofField(field: string): string | undefined {
     return this.details.find((detail) => detail.field === field)?.message;
   }
@@ -44,7 +44,7 @@ interface Explained {
   readonly message: string;
 }
 
-/** For people: what happened, and what to do now. */
+/** Explains what happened, and what to do now. */
 export function explainFailure(error: unknown): Explained {
   if (!(error instanceof ApiFailure))
     return {

@@ -25,16 +25,16 @@ export type Me = AnswerOf<typeof readMe>;
 
 const ME = ["me"] as const;
 const TRIES_MAX = 2;
-/** How often pages look again that show what moves: by themselves, and while they are told of changes. */
+/** How often pages with live data are refreshed: without notifications (`alone`), and with them (`told`). */
 const LIVE_MS = { alone: 3_000, told: 30_000 } as const;
 let isStreaming = false;
 
-/** Whether changes are told; see watch.ts. */
+/** Whether notifications of changes arrive; see watch.ts. */
 export function setStreaming(is: boolean): void {
   isStreaming = is;
 }
 
-/** A 401 of anything means that the session is over: the shell sees it, and asks the person to sign in again. */
+/** Any 401 means that the session has ended: the shell then shows the sign-in page. */
 function noteFailure(error: unknown): void {
   if (error instanceof ApiFailure && error.status === 401 && queryClient.getQueryData(ME)) setMe(null);
 }
@@ -44,25 +44,25 @@ const queryClient: QueryClient = new QueryClient({
   mutationCache: new MutationCache({ onError: noteFailure }),
   defaultOptions: {
     queries: {
-      // What was refused is refused again; what did not come may come.
+      // A refused request would be refused again; one without an answer is retried.
       retry: (count, error) =>
         count < TRIES_MAX && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
       staleTime: 1_000,
     },
-    // Without a connection it fails at once: nothing is done later that somebody has wanted earlier.
+    // Without a connection it fails immediately, so that nothing is executed later than the operator expects.
     mutations: { networkMode: "always" },
   },
 });
 
 export const openQueries = (): QueryClient => queryClient;
 
-/** A session that is over leaves the drafts: the same operator may go on with them after the next sign-in. */
+/** The end of a session keeps the drafts, so that the same operator can continue with them after signing in again. */
 function noteMe(me: Me | null): void {
   keepCsrfToken(me?.csrf_token ?? null);
   if (me) drafts.ownBy(me.id);
 }
 
-/** Who is signed in, from now on. Whatever the one before has seen is forgotten. */
+/** Sets the signed-in operator, and discards all data that the previous one has loaded. */
 export function setMe(me: Me | null): void {
   const before = queryClient.getQueryData<Me | null>(ME);
   noteMe(me);
@@ -74,7 +74,7 @@ export function setMe(me: Me | null): void {
 renewCsrfTokenBy(async () => {
   const me = await call(readMe, {});
   const before = queryClient.getQueryData<Me | null>(ME);
-  // What one operator has prepared is not sent as another.
+  // One operator's drafts are never sent as another operator.
   if (before && before.id !== me.id)
     throw new ApiFailure(
       409,
@@ -83,7 +83,7 @@ renewCsrfTokenBy(async () => {
   setMe(me);
 });
 
-/** Null: nobody. */
+/** Null: not signed in. */
 export function useMe(): UseQueryResult<Me | null> {
   return useQuery({
     queryKey: ME,
@@ -101,7 +101,7 @@ export function useMe(): UseQueryResult<Me | null> {
   });
 }
 
-/** Within the shell somebody is signed in. */
+/** The signed-in operator. Only for components inside the shell, where there always is one. */
 export function useSignedIn(): Me & { readonly may: (permission: string) => boolean } {
   const { data } = useMe();
   if (!data) throw new ApiFailure(401, "Sign in again.");
@@ -114,13 +114,13 @@ export async function endSession(): Promise<void> {
   setMe(null);
 }
 
-/** A key of what an operation reads: its path, then what was asked. `["/runs"]` names all lists of runs. */
+/** The cache key of an operation: its path, then its parameters. `["/runs"]` matches all lists of runs. */
 export const keyOf = <O extends OperatorOperation>(
   from: Endpoint<O>,
   input?: InputOf<O>,
 ): readonly unknown[] => (input === undefined ? [from.path] : [from.path, input]);
 
-/** Reads, and goes on reading while `live`. */
+/** Reads an operation; refreshes it while `live`. */
 export function useRead<O extends OperatorOperation>(
   from: Endpoint<O>,
   input: InputOf<O>,
@@ -137,7 +137,7 @@ export function useRead<O extends OperatorOperation>(
   });
 }
 
-/** Does something; then what it changes is read again. A person who gave no code is told nothing. */
+/** Executes an operation, then reloads the data that it changes. If the operator cancels the code dialog, no error is shown. */
 export function useOperation<O extends OperatorOperation>(
   to: Endpoint<O>,
   options: {
@@ -148,7 +148,7 @@ export function useOperation<O extends OperatorOperation>(
   const client = useQueryClient();
   const mutation = useMutation<OperatorAnswer<O>, Error, InputOf<O>>({
     mutationFn: async (input) => await call(to, input),
-    // What was sent may be a password or a secret: it is forgotten with the form.
+    // The request may contain a password or a secret, so it is discarded with the form.
     gcTime: 0,
     onSuccess: (answer) => {
       options.onDone?.(answer);

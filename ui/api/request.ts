@@ -4,7 +4,7 @@ import { ApiFailure, type FailureDetail } from "./failure.ts";
 import { noteServiceTime } from "../parts/now.ts";
 import { askForCode } from "./step-up.ts";
 
-/** The names in braces of an operation's path. */
+/** The names in braces in an operation's path. */
 type ParamsOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamsOf<Rest> : never;
 type WhenAny<Names extends string> = [Names] extends [never]
   ? unknown
@@ -18,18 +18,18 @@ type Queried<O extends OperatorOperation> = O["query"] extends TObject
     }
   : unknown;
 
-/** What a call of an operation must be given. */
+/** The input of an operation. */
 export type InputOf<O extends OperatorOperation> = WhenAny<ParamsOf<O["path"]>> & Bodied<O> & Queried<O>;
 
-/** An operation as the browser knows it; `operations.ts` has one for each, generated. */
+/** An operation as known to the browser; `operations.ts`, which is generated, has one for each. */
 export interface Endpoint<O extends OperatorOperation> {
   readonly method: O["method"];
   readonly path: O["path"];
-  /** Never there; it carries the types. */
+  /** Never set; it only exists for its type. */
   readonly operation?: O;
 }
 
-/** What a call of an endpoint answers: `AnswerOf<typeof listRuns>`. */
+/** The answer of an endpoint: `AnswerOf<typeof listRuns>`. */
 export type AnswerOf<E extends { readonly operation?: OperatorOperation }> = OperatorAnswer<
   NonNullable<E["operation"]>
 >;
@@ -48,22 +48,22 @@ interface Given {
 const ANY = "any";
 let csrfToken = ANY;
 
-/** Of `GET /me` and whatever else answers with it; another one after each sign-in and step-up. */
+/** Stores the token from `GET /me` and other answers. It changes after each sign-in and step-up. */
 export function keepCsrfToken(token: string | null): void {
   csrfToken = token ?? ANY;
 }
 
 let renewCsrfToken: () => Promise<void> = async () => {};
 
-/** `renew` reads the session's present token and keeps it, or throws. */
+/** `renew` fetches and stores the session's current token, or throws. */
 export function renewCsrfTokenBy(renew: () => Promise<void>): void {
   renewCsrfToken = renew;
 }
 
-/** The dashboard is at `…/dashboard/`, the API beside it. */
+/** The dashboard is at `…/dashboard/`, and the API at `…/operator/v1/`. */
 const API = new URL("../operator/v1", document.baseURI).href;
 
-/** An address of the API, for links that download. */
+/** A URL of the API, for download links. */
 export function addressOf<O extends OperatorOperation>({ path }: Endpoint<O>, input: InputOf<O>): string {
   const { params = {}, query = {} } = input as Given;
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
@@ -73,10 +73,7 @@ export function addressOf<O extends OperatorOperation>({ path }: Endpoint<O>, in
   return `${API}${filled}${search.size > 0 ? `?${search}` : ""}`;
 }
 
-/**
- * Calls an operation. Throws ApiFailure. Where the API wants the second factor given just now, the person is asked for it, and the call
- * is made again.
- */
+/** Calls an operation. Throws ApiFailure. If the API requires a recent second factor, asks for it and repeats the call. */
 export async function call<O extends OperatorOperation>(
   to: Endpoint<O>,
   input: InputOf<O>,
@@ -91,7 +88,7 @@ export async function call<O extends OperatorOperation>(
   }
 }
 
-/** A step-up or a sign-in in another tab gives the session another token: it is read once, and the request repeated. */
+/** A step-up or a sign-in in another tab changes the session's token: it is fetched once, and the request is repeated. */
 async function sendRenewed<O extends OperatorOperation>(
   to: Endpoint<O>,
   input: InputOf<O>,
@@ -102,7 +99,7 @@ async function sendRenewed<O extends OperatorOperation>(
     return await send(to, input, signal);
   } catch (error) {
     if (!(error instanceof ApiFailure) || !error.has("csrf")) throw error;
-    // Another request may have renewed it meanwhile.
+    // Another request may have renewed it in the meantime.
     if (csrfToken === sent) await renewCsrfToken();
     return await send(to, input, signal);
   }
@@ -132,7 +129,7 @@ async function send<O extends OperatorOperation>(
   });
   noteServiceTime(response.headers.get("date"));
   if (!response.ok) throw await readFailure(response);
-  // The contract's schemas wrote it.
+  // The answer was serialised with the contract's schema.
   return (response.status === 204 ? undefined : await response.json()) as OperatorAnswer<O>;
 }
 

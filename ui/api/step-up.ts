@@ -1,12 +1,12 @@
-/** Between callers of the API and the dialog that asks the person for a code. */
+/** Connects callers of the API with the dialog that asks for a code. */
 export interface CodeRequest {
-  /** The code was taken. */
+  /** The code was accepted. */
   resolve(): void;
-  /** The person does not want to. */
+  /** The dialog was cancelled. */
   cancel(): void;
 }
 
-/** A person has closed the dialog: nothing was done, and nothing needs to be said. */
+/** The dialog was closed: nothing was done, and no message is needed. */
 export class Cancelled extends Error {
   override readonly name = "Cancelled";
 }
@@ -14,7 +14,7 @@ export class Cancelled extends Error {
 let show: ((request: CodeRequest) => void) | null = null;
 let waiting: Promise<void> | null = null;
 
-/** The dialog says that it is there. */
+/** Registers the dialog. */
 export function onCodeRequest(listener: (request: CodeRequest) => void): () => void {
   show = listener;
   return () => {
@@ -22,7 +22,7 @@ export function onCodeRequest(listener: (request: CodeRequest) => void): () => v
   };
 }
 
-/** One dialog, however many calls want it. Throws Cancelled. */
+/** Opens one dialog, however many calls are waiting. Throws Cancelled. */
 export async function askForCode(): Promise<void> {
   waiting ??= new Promise<void>((resolve, reject) => {
     if (show) show({ resolve, cancel: () => reject(new Cancelled("No code was given.")) });
@@ -35,12 +35,12 @@ export async function askForCode(): Promise<void> {
 
 const channel = new BroadcastChannel("latchkey step-up");
 
-/** Other tabs of the same session: what waits for the provider may go on. */
-export function tellStepUp(): void {
+/** Tells other tabs of the same session that calls which wait for the provider can continue. */
+export function announceStepUp(): void {
   channel.postMessage("done");
 }
 
-export function onToldStepUp(listener: () => void): () => void {
+export function onStepUpDone(listener: () => void): () => void {
   channel.addEventListener("message", listener);
   return () => channel.removeEventListener("message", listener);
 }

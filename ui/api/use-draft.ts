@@ -4,7 +4,7 @@ import { openDrafts } from "./drafts.ts";
 const PAUSE_MS = 250;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Of this tab: other tabs and a browser that is opened again have none of it. */
+/** Stored per tab: other tabs, and the browser after a restart, don't have it. */
 export const drafts = openDrafts(window.sessionStorage, (flush) => {
   clearTimeout(timer);
   timer = setTimeout(flush, PAUSE_MS);
@@ -12,20 +12,20 @@ export const drafts = openDrafts(window.sessionStorage, (flush) => {
 
 let isLeaving = false;
 
-/** Goes to another site that leads back here: the drafts wait, so nobody is asked about them. */
+/** Navigates to another site that redirects back here: the drafts are kept, so no warning is shown. */
 export function leaveFor(url: string): void {
   isLeaving = true;
   window.location.assign(url);
 }
 
-/** Loads the same page anew, drafts and all. */
+/** Reloads the page and keeps the drafts. */
 export function reloadPage(): void {
   isLeaving = true;
   window.location.reload();
 }
 
 window.addEventListener("pagehide", () => drafts.flush());
-// The draft ends with the tab, and a reload looks like its end.
+// The draft is lost when the tab is closed, which can't be told from a reload.
 window.addEventListener("beforeunload", (event) => {
   drafts.flush();
   if (!isLeaving && drafts.isAny()) event.preventDefault();

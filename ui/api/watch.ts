@@ -12,9 +12,9 @@ import {
 import { keyOf, setStreaming } from "./queries.ts";
 import { addressOf } from "./request.ts";
 
-/** Changes come in bursts; what is shown is read again once a while at most. */
+/** Changes come in bursts, so the shown data is reloaded at most this often. */
 const GATHER_MS = 500;
-/** After a refusal (too many dashboards watch) it is looked at again and again anyway. */
+/** After a refusal (too many dashboards are open), how often to try again. */
 const AGAIN_MS = 60_000;
 
 interface Changes {
@@ -22,7 +22,10 @@ interface Changes {
   readonly reviews: readonly { readonly id: string }[];
 }
 
-/** While somebody looks: what changes is told, and read again. Without it pages look every few seconds. */
+/**
+ * Receives notifications of changes while the page is visible, and reloads the changed data. Without them, pages are refreshed
+ * every few seconds.
+ */
 export function useWatch(): void {
   const client = useQueryClient();
   useEffect(() => watch(client), [client]);
@@ -66,7 +69,7 @@ function watch(client: QueryClient): () => void {
     });
     source.addEventListener("error", () => {
       setStreaming(false);
-      // Cut: the browser connects again by itself. Refused: it does not.
+      // If the connection is lost, the browser reconnects automatically; if it was refused, it doesn't.
       if (source?.readyState === EventSource.CLOSED) again = setTimeout(open, AGAIN_MS);
     });
   };

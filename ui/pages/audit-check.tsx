@@ -13,7 +13,7 @@ interface Check {
   readonly isOver: boolean;
 }
 
-/** Chain after chain, part after part; says after each how far it is. */
+/** Verifies all chains, part by part, and reports the progress after each. */
 async function checkAll(onStep: (check: Check) => void, signal: AbortSignal): Promise<void> {
   const { items } = await call(listAuditChains, {}, signal);
   let check: Check = { chains: items.length, done: 0, entries: 0, findings: [], isOver: items.length === 0 };
@@ -31,7 +31,7 @@ async function checkAll(onStep: (check: Check) => void, signal: AbortSignal): Pr
   }
 }
 
-/** Recomputes every chain with keys that the database does not have. */
+/** Verifies every chain with keys that are not in the database. */
 export function AuditCheck() {
   const [check, setCheck] = useState<Check | null>(null);
   const [failure, setFailure] = useState<unknown>(null);

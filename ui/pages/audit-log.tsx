@@ -28,7 +28,7 @@ export function AuditLogPage() {
   const given = (name: string): string | undefined => search.get(name) ?? undefined;
   const entries = useRead(listAudit, {
     query: {
-      // The API refuses what is none, by name.
+      // The API rejects an unknown action.
       action: given("action") as AuditAction | undefined,
       operator: given("operator"),
       subject: given("subject"),
@@ -77,7 +77,7 @@ function AuditFilters() {
   };
   return (
     <Paper withBorder radius="lg" p="md" mb="md">
-      {/* Made anew when the address changes: its fields show what is asked. */}
+      {/* Recreated when the URL changes, so that its fields show the current filter. */}
       <form key={search.toString()} onSubmit={submit} aria-label="Filters">
         <div className="filters" data-open="true">
           {FILTERS.map(([name, label, placeholder]) => (
@@ -105,7 +105,7 @@ function AuditFilters() {
   );
 }
 
-/** A narrow column breaks it after its words, and not within them. */
+/** In a narrow column, wraps the action between its words. */
 const wordsOf = (action: string) =>
   action.split(/(?<=[._])/).map((word) => (
     <Fragment key={word}>

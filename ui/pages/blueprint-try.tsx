@@ -11,12 +11,12 @@ import { Section } from "../parts/section.tsx";
 
 export type Blueprint = AnswerOf<typeof readBlueprint>;
 
-/** What the form holds of each kind, by name. */
+/** The form's values of one kind, by name. */
 type Values = Readonly<Record<string, string>>;
 
 const CREDENTIALS_SHOWN = 200;
 
-/** A run by hand: everything that a trigger would give. */
+/** The form for starting a run by hand, with everything that a trigger contains. */
 export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
   const { account, key } = blueprint;
   const [, go] = useLocation();

@@ -5,14 +5,14 @@ import styles from "./hour-chart.module.css";
 
 type Hour = Overview["hours"][number];
 
-/** From the bottom up. */
+/** The parts of a bar, from bottom to top. */
 const OUTCOMES = ["completed", "running", "queued", "cancelled", "failed"] as const;
 const BAR = { width: 20, gap: 6, height: 120 } as const;
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 const sumOf = (hour: Hour): number => OUTCOMES.reduce((sum, outcome) => sum + hour[outcome], 0);
 
-/** Runs by the hour in which they were triggered. The numbers are in the table below it, for readers who can't see the bars. */
+/** Runs by the hour in which they were triggered. The table below it has the numbers, for readers who can't see the bars. */
 export function HourChart({ hours }: { readonly hours: readonly Hour[] }) {
   const most = Math.max(1, ...hours.map(sumOf));
   const total = hours.reduce((sum, hour) => sum + sumOf(hour), 0);

@@ -7,7 +7,7 @@ import { useNow } from "../parts/now.ts";
 import { Time } from "../parts/time.tsx";
 
 const HOUR_SECONDS = 3_600;
-/** How long the old key works beside the new one. */
+/** How long the old key keeps working. */
 const OVERLAPS = [
   { value: `${24 * HOUR_SECONDS}`, label: "1 day" },
   { value: `${7 * 24 * HOUR_SECONDS}`, label: "7 days" },
@@ -16,7 +16,7 @@ const OVERLAPS = [
   { value: "0", label: "Revoke immediately" },
 ];
 
-/** Asks first, and says what stops working and when. */
+/** Asks for confirmation, and says what stops working and when. */
 export function RotateButton(props: {
   readonly id: string;
   readonly name: string;
@@ -35,7 +35,7 @@ export function RotateButton(props: {
     },
   });
   const overlapMs = Number(overlap) * 1_000;
-  // An old key that ends by itself sooner does not live longer.
+  // A rotation does not extend an old key that expires sooner.
   const endsAtMs = Math.min(now + overlapMs, expiresAt === null ? Infinity : Date.parse(expiresAt));
   return (
     <>

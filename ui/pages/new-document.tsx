@@ -39,7 +39,7 @@ login:
   password: password
 `;
 
-/** Something that is right, to begin from. */
+/** The editor for a new document, which starts with a valid example. */
 function NewDocument(props: {
   readonly kind: "strategy" | "blueprint";
   readonly title: string;

@@ -107,7 +107,7 @@ function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
       <NativeSelect
         size="xs"
         aria-label={`Role of ${email}`}
-        // Changed by the dialog alone: an arrow key on a select is easily pressed.
+        // Only the dialog changes it, because an arrow key on a select is easily pressed.
         value={role}
         data={OPERATOR_ROLE_NAMES.map((name) => name)}
         onChange={(event) => {

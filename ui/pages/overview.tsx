@@ -23,7 +23,7 @@ export function OverviewPage() {
     <>
       <PageHead title="Overview" about="Runs that need attention, and the last 24 hours." />
       <Stack gap="xl">
-        <NeedsPeople overview={overview.data} />
+        <NeedsPeopleSection overview={overview.data} />
         <Reading of={overview}>{(data) => <LastHours overview={data} />}</Reading>
         <LatestRuns />
       </Stack>
@@ -31,7 +31,7 @@ export function OverviewPage() {
   );
 }
 
-function NeedsPeople({ overview }: { readonly overview: Overview | undefined }) {
+function NeedsPeopleSection({ overview }: { readonly overview: Overview | undefined }) {
   const { may } = useSignedIn();
   const reviews = useRead(listReviews, {}, { live: true });
   const writes = count(overview?.needs_people.writes ?? 0, "uncertain write", "uncertain writes");

@@ -11,12 +11,12 @@ import { RowGap } from "../parts/row-gap.tsx";
 import styles from "./record-table.module.css";
 
 const ROW_PX = 37;
-/** Columns at a time: a table of all would be slow with hundreds. */
+/** The number of columns shown at a time: a table with hundreds would be slow. */
 const COLUMNS_MAX = 50;
-/** Browsers end an element at some 33 million pixels. */
+/** Browsers limit the height of an element to some 33 million pixels. */
 const ROWS_MAX = 800_000;
 
-/** Records as a table, however many: only the rows in sight exist, and only the pages in sight are asked for. */
+/** A table of any number of records: only visible rows are rendered, and only visible pages are requested. */
 export function RecordTable(props: {
   readonly runId: string;
   readonly resultKey: string;
@@ -52,7 +52,7 @@ export function RecordTable(props: {
         </Text>
       )}
       {all.length > COLUMNS_MAX && <ColumnPager total={all.length} from={from} onFrom={setFrom} />}
-      {/* Scrolled by keyboard, too. */}
+      {/* Can also be scrolled by keyboard. */}
       <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
         <table className={styles["table"]} aria-rowcount={props.total + 1} aria-colcount={all.length + 2}>
           <Heads columns={columns} />
@@ -126,7 +126,7 @@ function ColumnPager(props: {
   );
 }
 
-/** Every key of one record, also what a cell cuts off. */
+/** Every key of one record, including text that a cell truncates. */
 function WholeRecord(props: {
   readonly at: number | null;
   readonly record: ResultRecord | undefined;

@@ -2,7 +2,7 @@ import { Button, Group } from "@mantine/core";
 import type { ReviewRecord } from "../parts/answers.ts";
 import type { ReviewDrafts } from "./review-drafts.ts";
 
-/** Leave a record out or take it back; undo what was typed. */
+/** Buttons to exclude or include a record, and to undo edits. */
 export function ReviewButtons({
   record,
   drafts,

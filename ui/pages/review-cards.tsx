@@ -11,7 +11,7 @@ import styles from "./review-record.module.css";
 const CARD_PX = 240;
 const GAP_PX = 12;
 
-/** A card a record, for phones: only the cards in sight exist. */
+/** One card per record, for phones; only the visible cards are rendered. */
 export function ReviewCards(view: RecordsView) {
   const list = useRef<HTMLOListElement>(null);
   const [top, setTop] = useState(0);

@@ -12,7 +12,7 @@ import styles from "./review-record.module.css";
 
 const changes = [keyOf(readReview), keyOf(listReviews), keyOf(readRun)];
 
-/** Approve or reject, always in reach; then once more, with what it means. */
+/** Buttons to approve or reject, always visible, with a confirmation that explains the consequences. */
 export function ReviewDecision({
   review,
   drafts,
@@ -154,7 +154,7 @@ function describeOutcome(drafts: ReviewDrafts, kept: number): string {
     : `The run continues with all ${countRecords(kept)}, or with ${kept - errorsLeft} if those with errors are excluded. ${changed}`;
 }
 
-/** The API speaks of the places of edits; people of the records that they see. */
+/** The API refers to edits by their index; people need the numbers of the records. */
 function named(failure: Error, drafts: ReviewDrafts): Error {
   if (!(failure instanceof ApiFailure) || failure.details.length === 0) return failure;
   const edits = drafts.edits();

@@ -11,7 +11,7 @@ import { UnusedDrafts } from "./unused-drafts.tsx";
 
 const PHONE = "(max-width: 48em)";
 
-/** The records, what somebody changes in them, and the decision. */
+/** The records with their edits, and the decision. */
 export function ReviewDesk({ review }: { readonly review: Review }) {
   const { may } = useSignedIn();
   const drafts = useReviewDrafts(review);

@@ -1,10 +1,10 @@
 import { useDraft } from "../api/use-draft.ts";
 import { fieldsOf, textOf, type Review, type ReviewRecord } from "../parts/answers.ts";
 
-/** What somebody has typed into a record's fields, by their names. */
+/** Text entered into a record's fields, by field name. */
 type RecordDraft = Readonly<Record<string, string>>;
 
-/** What was typed, as a value of the kind that stood there; or why it is none. */
+/** Entered text as a value of the field's previous type, or the reason why it can't be converted. */
 export type Typed = { readonly value: unknown } | { readonly problem: string };
 
 function readTyped(before: unknown, text: string): Typed {
@@ -25,7 +25,7 @@ function readTyped(before: unknown, text: string): Typed {
   }
 }
 
-/** Of one review, by ordinals. Each edit with its record, which may not be loaded any more. */
+/** The draft of one review, by ordinals. Each edit contains its record, which may no longer be loaded. */
 interface ReviewDraft {
   readonly typed: Readonly<Record<number, { readonly record: ReviewRecord; readonly draft: RecordDraft }>>;
   /** Whether the excluded record is valid. */
@@ -34,7 +34,7 @@ interface ReviewDraft {
 
 const NOTHING: ReviewDraft = { typed: {}, excluded: {} };
 
-/** Changes that are not sent yet: nothing is changed before somebody approves. */
+/** Unsent changes: nothing is changed before the review is approved. */
 export interface ReviewDrafts {
   readonly editedCount: number;
   readonly excludedCount: number;
@@ -48,10 +48,10 @@ export interface ReviewDrafts {
   type(record: ReviewRecord, field: string, text: string): void;
   exclude(record: ReviewRecord, isOut: boolean): void;
   undo(record: ReviewRecord): void;
-  /** As an approval sends them. A record that is left out is not edited besides. */
+  /** The edits as sent with an approval, without those of excluded records. */
   edits(): { ordinal: number; data: object }[];
   exclusions(): number[];
-  /** They were sent, or nobody wants them any more. */
+  /** They were sent or discarded. */
   forget(): void;
 }
 

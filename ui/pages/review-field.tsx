@@ -3,7 +3,7 @@ import { fieldsOf, problemsOf, textOf, type ReviewRecord } from "../parts/answer
 import type { ReviewDrafts } from "./review-drafts.ts";
 import styles from "./review-record.module.css";
 
-/** One value: to be typed over where that is allowed, with what is wrong with it. */
+/** A value with its errors; editable if the review allows it. */
 export function ReviewField(props: {
   readonly record: ReviewRecord;
   readonly field: string;
@@ -42,7 +42,7 @@ export function ReviewField(props: {
   );
 }
 
-/** What is wrong with a record as a whole, or with something that it does not have. */
+/** Errors of a record as a whole, or of fields that it does not have. */
 export function RecordProblems({
   record,
   fields,

@@ -9,14 +9,14 @@ import type { ReviewDrafts } from "./review-drafts.ts";
 export interface RecordsView {
   readonly reviewId: string;
   readonly onlyInvalid: boolean;
-  /** As many places as there are. */
+  /** One place per record. */
   readonly total: number;
   readonly drafts: ReviewDrafts;
   readonly mayEdit: boolean;
   readonly mayExclude: boolean;
 }
 
-/** The records around the places in sight, and the fields that they have. */
+/** The records around the visible places, and their fields. */
 export function useReviewRecords(
   { reviewId, onlyInvalid }: Pick<RecordsView, "reviewId" | "onlyInvalid">,
   first: number,

@@ -10,7 +10,7 @@ import styles from "./review-record.module.css";
 
 const ROW_PX = 51;
 
-/** A row a record, for wide screens: only the rows in sight exist. Tab goes from value to value. */
+/** One row per record, for wide screens; only the visible rows are rendered. Tab moves from value to value. */
 export function ReviewTable(view: RecordsView) {
   const { total, drafts, mayExclude } = view;
   const box = useRef<HTMLElement>(null);
@@ -27,7 +27,7 @@ export function ReviewTable(view: RecordsView) {
   return (
     <>
       {failure && <FailureNote error={failure} onRetry={retry} />}
-      {/* Scrolled by keyboard, too. */}
+      {/* Can also be scrolled by keyboard. */}
       <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
         <table className={styles["table"]} aria-rowcount={total + 1}>
           <thead>

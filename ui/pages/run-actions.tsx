@@ -4,7 +4,7 @@ import type { Run } from "../parts/answers.ts";
 import { AskButton } from "../parts/ask-button.tsx";
 import { RunAgainButton } from "./run-again.tsx";
 
-/** What this operator may do with a run as it stands. */
+/** The actions that this operator may take on a run in its current state. */
 export function RunActions({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const isOver = run.ended_at !== null;

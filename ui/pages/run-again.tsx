@@ -12,7 +12,7 @@ import { Reading } from "../parts/reading.tsx";
 
 type Again = AnswerOf<typeof readRunAgain>;
 
-/** One for each decision: a second click is the same one. Not every address has `crypto.randomUUID`. */
+/** One key per decision, so that a second click has no effect. `crypto.randomUUID` is not available without TLS. */
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
     "",

@@ -4,7 +4,7 @@ import { useSearchParams } from "wouter";
 import type { RunStatus } from "#domain/run.ts";
 import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
 
-/** As the address has them; those of the API. */
+/** Filters in the URL, with the names of the API's parameters. */
 const TEXTS = ["account", "blueprint", "run_name", "metadata"] as const;
 const TIMES = ["since", "until"] as const;
 
@@ -36,7 +36,7 @@ const LABELS: Readonly<Record<(typeof TEXTS)[number], readonly [label: string, p
   metadata: ["Metadata", "name=value"],
 };
 
-/** The address is what is asked: a list can be sent to somebody as it is. */
+/** The URL contains the filters, so that a filtered list can be shared. */
 export function RunFilters() {
   const [search, setSearch] = useSearchParams();
   const ask = (form: HTMLFormElement): void => {
@@ -49,7 +49,7 @@ export function RunFilters() {
     event.preventDefault();
     ask(event.currentTarget);
   };
-  // Matters on phones alone.
+  // Only relevant on phones.
   const [isOpen, setIsOpen] = useState(false);
   const isAny = [...search.keys()].some((name) => name !== "cursor");
   return (
@@ -63,7 +63,7 @@ export function RunFilters() {
       >
         {isOpen ? "Hide filters" : "Filters"}
       </Button>
-      {/* Made anew when the address changes: its fields show what is asked. */}
+      {/* Recreated when the URL changes, so that its fields show the current filter. */}
       <form key={search.toString()} onSubmit={submit} aria-label="Filters">
         <div className="filters" id="filters" data-open={isOpen}>
           <FilterFields search={search} onStatus={ask} />
@@ -83,7 +83,7 @@ export function RunFilters() {
 
 function FilterFields(props: {
   readonly search: URLSearchParams;
-  /** A status is chosen: nothing more to type. */
+  /** Called when a status is chosen, which takes effect at once. */
   readonly onStatus: (form: HTMLFormElement) => void;
 }) {
   const valueOf = (name: string): string => props.search.get(name) ?? "";

@@ -23,13 +23,13 @@ interface Drawn extends Record<string, unknown> {
 
 interface GraphProps {
   readonly run: Run;
-  /** With the one that failed, also where it left no record. */
+  /** Includes the failed step, even if it was not recorded. */
   readonly steps: readonly RunStep[];
   readonly opened: string | null;
   readonly onOpen: (node: string | null) => void;
 }
 
-/** The Blueprint as a drawing, from left to right. What a node did is opened by its button. */
+/** The Blueprint as a graph, from left to right. A node's button opens the details of its step. */
 export function RunGraph(props: GraphProps) {
   const graph = useRead(readRunGraph, { params: { runId: props.run.id } });
   const colorMode = useComputedColorScheme("light");
@@ -64,7 +64,7 @@ const toEdge = ({ from, to, kind }: RunGraphData["edges"][number]): Edge => ({
   id: `${from} ${to} ${kind}`,
   source: from,
   target: to,
-  // What only an expression reads.
+  // An edge that exists only because of an expression.
   ...(kind === "reads" ? { className: styles["reads"] ?? "" } : {}),
 });
 

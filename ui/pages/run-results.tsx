@@ -8,7 +8,7 @@ import { RecordTable } from "./record-table.tsx";
 
 const FORMATS = { csv: "CSV", xlsx: "Excel", ndjson: "NDJSON" } as const;
 
-/** What it gave, one key at a time. */
+/** The run's results, one key at a time. */
 export function RunResults({ run }: { readonly run: Run }) {
   const [chosen, setChosen] = useState(run.results[0]?.key ?? "");
   const result = run.results.find(({ key }) => key === chosen) ?? run.results[0];

@@ -49,7 +49,7 @@ export function RunStepDetail({ step }: { readonly step: RunStep }) {
   );
 }
 
-/** What the target said to the request that failed. */
+/** The target's answer to the failed request. */
 function Answer({ of }: { readonly of: NonNullable<RunStep["answer"]> }) {
   return (
     <Note tone="quiet" title="Response from the target">
@@ -71,7 +71,7 @@ function Answer({ of }: { readonly of: NonNullable<RunStep["answer"]> }) {
   );
 }
 
-/** How far a loop is. */
+/** The progress of a loop. */
 function turnsOf({ turns_begun: begun, turns_total: total }: RunStep): string | null {
   if (begun === null && total === null) return null;
   return total === null ? String(begun) : `${begun ?? 0} of ${total}`;
@@ -95,7 +95,7 @@ function StepLog({ step }: { readonly step: RunStep }) {
   );
 }
 
-/** A message and its fields; a line of another kind as its JSON. */
+/** A log line: a message and its fields, or any other kind of line as JSON. */
 function LogLine({ entry }: { readonly entry: unknown }) {
   const { message, ...fields } = (entry ?? {}) as { readonly message?: unknown };
   if (typeof message !== "string") return <>{JSON.stringify(entry)}</>;

@@ -7,11 +7,11 @@ import { RunTimeline } from "./run-timeline-rows.tsx";
 
 const RunGraph = lazy(async () => ({ default: (await import("./run-graph.tsx")).RunGraph }));
 
-/** What was done, as lines of time or as the graph that the Blueprint is; one step opened. */
+/** The run's steps, as a timeline or as the Blueprint's graph, with one step expanded. */
 export function RunSteps({ run }: { readonly run: Run }) {
   const steps = withFailed(run);
   const failed = steps.find(({ status }) => status === "failed")?.node ?? null;
-  // Until somebody opens or closes one, it is the one that failed: also when it fails while somebody looks on.
+  // Until the operator expands or collapses a step, the failed one is expanded, even if it fails while the page is open.
   const [chosen, setOpened] = useState<string | null | undefined>(undefined);
   const opened = chosen === undefined ? failed : chosen;
   const [view, setView] = useState("timeline");
@@ -51,7 +51,7 @@ export function RunSteps({ run }: { readonly run: Run }) {
   );
 }
 
-/** Of a node without requests nothing is recorded but that the run failed in it. */
+/** For a node without requests, only the run's failure in it is recorded. */
 function withFailed(run: Run): readonly RunStep[] {
   const { failed_node: node, ended_at: endedAt } = run;
   if (node === null || endedAt === null || run.steps.some((step) => step.node === node)) return run.steps;
@@ -60,7 +60,7 @@ function withFailed(run: Run): readonly RunStep[] {
     {
       node,
       status: "failed",
-      // Unknown, as its start is: its detail shows neither.
+      // Unknown, like its start; the detail shows neither.
       attempts: 0,
       started_at: endedAt,
       ended_at: endedAt,

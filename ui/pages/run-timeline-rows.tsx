@@ -16,7 +16,7 @@ function explainNoSteps(run: Run): string {
   return "No step has made a request, and only those are recorded. The graph shows all steps.";
 }
 
-/** Queueing, login and steps, each when it was within the whole run. */
+/** Queueing, login and steps, each at its time within the run. */
 export function RunTimeline(props: {
   readonly run: Run;
   readonly steps: readonly RunStep[];
@@ -88,7 +88,7 @@ function StepRow(props: {
   );
 }
 
-/** The least of a bar that is seen, in percent. */
+/** The minimum visible width of a bar, in percent. */
 const SEEN_MIN = 0.6;
 
 function Bar({

@@ -1,4 +1,4 @@
-/** As much of a run as its times need; times are ISO texts, in the service's clock. */
+/** The parts of a run that its times are computed from; times are ISO strings by the service's clock. */
 export interface TimedRun {
   readonly created_at: string;
   readonly claimed_at: string | null;
@@ -17,7 +17,7 @@ export interface Interval {
   readonly toMs: number;
 }
 
-/** A part of a run's time that is no step. */
+/** A part of a run's time that is not a step. */
 export interface Phase extends Interval {
   readonly name: string;
   readonly kind: "queued" | "login";
@@ -26,11 +26,11 @@ export interface Phase extends Interval {
 export interface Timeline extends Interval {
   /** Before the first step, in order; without gaps. */
   readonly phases: readonly Phase[];
-  /** By the node that waited. */
+  /** By the waiting node. */
   readonly waits: readonly (Interval & { readonly node: string })[];
 }
 
-/** A run from its trigger to its end, or until now: what it spent its time with. */
+/** How a run spent its time, from its trigger to its end or until now. */
 export function readTimeline(run: TimedRun, nowMs: number): Timeline {
   const fromMs = Date.parse(run.created_at);
   const toMs = Math.max(run.ended_at === null ? nowMs : Date.parse(run.ended_at), fromMs);
@@ -56,7 +56,7 @@ function readPhases(
   const startedMs = within(run.started_at);
   if (run.credentials.length === 0) return [{ name: "Queued", kind: "queued", fromMs, toMs: startedMs }];
   if (run.claimed_at === null)
-    // It has not begun, or nothing tells when it did.
+    // It has not begun, or the time is not known.
     return run.started_at === null
       ? [{ name: "Queued", kind: "queued", fromMs, toMs: startedMs }]
       : [{ name: "Queued and login", kind: "queued", fromMs, toMs: startedMs }];

@@ -15,7 +15,7 @@ import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { useNow } from "../parts/now.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { RunActions } from "./run-actions.tsx";
-import { RunGot } from "./run-got.tsx";
+import { TriggerContent } from "./run-trigger.tsx";
 import { RunResults } from "./run-results.tsx";
 import { RunSteps } from "./run-steps.tsx";
 import { readTimeline, splitDuration } from "./run-timeline.ts";
@@ -54,13 +54,13 @@ function RunDetail({ run }: { readonly run: Run }) {
         </Section>
         <RunSteps run={run} />
         {run.results.length > 0 && may("run.results") && <RunResults run={run} />}
-        <RunGot run={run} />
+        <TriggerContent run={run} />
       </Stack>
     </>
   );
 }
 
-/** What somebody should know before anything else. */
+/** Notes that are important enough to be shown first. */
 function RunNotes({ run }: { readonly run: Run }) {
   const review = run.reviews.find(({ status }) => status === "open");
   return (
@@ -99,7 +99,7 @@ function RunNotes({ run }: { readonly run: Run }) {
   );
 }
 
-/** Where the credential is unlocked and its login tested. */
+/** The page where the credential can be unlocked and its login tested. */
 function LoginRemedy({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const [used] = run.credentials;
@@ -144,7 +144,7 @@ function TestLoginNote({ run }: { readonly run: Run }) {
   );
 }
 
-/** From the trigger to the end, or until now, and what it was spent with. */
+/** The time from the trigger to the end, or until now, and how it was spent. */
 function Duration({ of: run }: { readonly of: Run }) {
   const timeline = readTimeline(run, useNow());
   return (

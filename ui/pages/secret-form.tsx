@@ -13,7 +13,7 @@ interface Replaced {
   readonly origins: readonly string[];
 }
 
-/** Sets a secret: a new one, or another value of one that is there. The typed value is forgotten when the form is closed. */
+/** Sets a new secret, or replaces the value of an existing one. The entered value is discarded when the form is closed. */
 export function SecretForm(props: {
   readonly isOpen: boolean;
   readonly onClose: () => void;
@@ -107,7 +107,7 @@ function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; reado
   );
 }
 
-/** Whose the secret is, and what documents call it. */
+/** The secret's account, and its name in documents. */
 function Place(props: {
   readonly accounts: readonly { readonly account: string; readonly name: string }[];
   readonly account: string;

@@ -171,7 +171,7 @@ function StrategyDocument(props: {
 
 const CREDENTIALS_SHOWN = 20;
 
-/** Whether logins work is tried with a credential. */
+/** The strategy's credentials, with which logins can be tested. */
 function StrategyCredentials(query: { readonly account: string; readonly strategy: string }) {
   const credentials = useRead(listCredentials, { query: { ...query, limit: CREDENTIALS_SHOWN } });
   return (

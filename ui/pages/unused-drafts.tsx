@@ -3,7 +3,7 @@ import type { Review } from "../parts/answers.ts";
 import { Note } from "../parts/note.tsx";
 import type { ReviewDrafts } from "./review-drafts.ts";
 
-/** Somebody else decided first: what this operator has prepared is not lost without a word. */
+/** Somebody else decided first: this operator's prepared changes are shown instead of being discarded silently. */
 export function UnusedDrafts({ review, drafts }: { readonly review: Review; readonly drafts: ReviewDrafts }) {
   const { editedCount, excludedCount } = drafts;
   if (editedCount + excludedCount === 0) return null;

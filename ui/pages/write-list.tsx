@@ -113,9 +113,9 @@ function Decisions({ of: group }: { readonly of: WriteGroup }) {
         of={name}
         title={`${writes === 1 ? "Did it happen" : `Did all ${writes} happen`}?`}
         action={writes === 1 ? "It happened" : "They happened"}
-        done={(decided) => sayDecided(decided, true)}
+        done={(decided) => describeDecided(decided, true)}
       >
-        Count {all} of <b>{name}</b> as done, in {runs === 1 ? "one run" : `${runs} runs`}. The runs go on
+        Count {all} of <b>{name}</b> as done, in {runs === 1 ? "one run" : `${runs} runs`}. The runs continue
         without their answers, and nothing is sent again. Each is in the audit log.
       </AskButton>
       <AskButton
@@ -126,7 +126,7 @@ function Decisions({ of: group }: { readonly of: WriteGroup }) {
         of={name}
         title={`${writes === 1 ? "Send it" : `Send all ${writes}`} again?`}
         action="Send again"
-        done={(decided) => sayDecided(decided, false)}
+        done={(decided) => describeDecided(decided, false)}
       >
         Send {all} of <b>{name}</b> again, in {runs === 1 ? "one run" : `${runs} runs`}. What did happen all
         the same is then there twice. Each is in the audit log.
@@ -135,7 +135,7 @@ function Decisions({ of: group }: { readonly of: WriteGroup }) {
   );
 }
 
-function sayDecided({ writes, runs, left }: DecidedWrites, happened: boolean): string {
+function describeDecided({ writes, runs, left }: DecidedWrites, happened: boolean): string {
   const what = `${count(writes, "write")} of ${count(runs, "run")}`;
   const decided = happened
     ? `${what} ${writes === 1 ? "counts" : "count"} as done.`

@@ -8,10 +8,10 @@ import { DataTable } from "../parts/data-table.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
 
-/** What a decision changes. */
+/** The data that a decision changes. */
 export const DECIDED = [keyOf(listWriteGroups), keyOf(listWrites), keyOf(readRun), keyOf(readOverview)];
 
-/** Of a group, with a decision on each by itself. */
+/** The writes of a group, each with its own decision. */
 export function SingleWrites({
   of: { account, blueprint, node },
 }: {

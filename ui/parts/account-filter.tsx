@@ -3,7 +3,7 @@ import { useSearchParams } from "wouter";
 import { listAccounts } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 
-/** Of which account; the address has it. Not there while there is one account alone. */
+/** A filter by account, stored in the URL. Hidden if there is only one account. */
 export function AccountFilter() {
   const [search, setSearch] = useSearchParams();
   const { may } = useSignedIn();
@@ -28,7 +28,7 @@ export function AccountFilter() {
   );
 }
 
-/** What the address asks a list for. */
+/** The parameters of a list in the URL. */
 export function useListQuery(): {
   readonly account: string | undefined;
   readonly cursor: string | undefined;

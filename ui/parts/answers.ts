@@ -14,7 +14,7 @@ import type {
 } from "../api/operations.ts";
 import type { AnswerOf } from "../api/request.ts";
 
-/** What pages hand on, under the names that people use. */
+/** Types of answers that pages pass on, under readable names. */
 export type ListedRun = AnswerOf<typeof listRuns>["items"][number];
 export type Run = AnswerOf<typeof readRun>;
 export type RunStep = Run["steps"][number];
@@ -29,7 +29,7 @@ export type Proposal = AnswerOf<typeof readProposal>;
 export type Review = AnswerOf<typeof readReview>;
 export type ReviewRecord = AnswerOf<typeof listReviewRecords>["items"][number];
 
-/** An error of a record, as far as it is what the contract of Blueprints says. */
+/** An error of a record, as far as it has the expected form. */
 export interface RecordProblem {
   readonly field: string | null;
   readonly message: string;
@@ -45,14 +45,14 @@ export function problemsOf(errors: readonly unknown[]): readonly RecordProblem[]
   });
 }
 
-/** A record's data by its keys; what is no object stands under `value`. */
+/** A record's data by its keys; a value that is not an object has the key `value`. */
 export function fieldsOf(data: unknown): Readonly<Record<string, unknown>> {
   return typeof data === "object" && data !== null && !Array.isArray(data)
     ? (data as Readonly<Record<string, unknown>>)
     : { value: data };
 }
 
-/** As text: what is no text is its JSON. */
+/** A value as text: strings unchanged, others as JSON. */
 export function textOf(value: unknown): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

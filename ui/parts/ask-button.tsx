@@ -7,17 +7,17 @@ import type { Endpoint, InputOf } from "../api/request.ts";
 import { Confirm } from "./confirm.tsx";
 import { proposedIn, sayProposed } from "./proposed.ts";
 
-/** A button for what is better asked about first. */
+/** A button for an operation that needs a confirmation. */
 export function AskButton<O extends OperatorOperation>(props: {
   readonly to: Endpoint<O>;
   readonly input: InputOf<O>;
   readonly changes: readonly (readonly unknown[])[];
-  /** On the button; with `of` for those who hear it. */
+  /** The text of the button; screen readers also read `of`. */
   readonly label: string;
   readonly of?: string;
   readonly title: string;
   readonly action: string;
-  /** What is said when it is done. */
+  /** The message when it is done. */
   readonly done: string | ((answer: OperatorAnswer<O>) => string);
   readonly onDone?: (answer: OperatorAnswer<O>) => void;
   readonly children: ReactNode;

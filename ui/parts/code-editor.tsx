@@ -13,7 +13,7 @@ export interface EditorProblem {
   readonly line: number;
   readonly column: number;
   readonly message: string;
-  /** It can be published all the same. */
+  /** The document can be published anyway. */
   readonly isWarning?: boolean;
 }
 
@@ -21,10 +21,10 @@ export interface EditorProps {
   readonly label: string;
   readonly initial: string;
   readonly problems: readonly EditorProblem[];
-  /** Of all documents; null: nothing is completed. */
+  /** The schema of all documents; null: no completion. */
   readonly schema: object | null;
   readonly onChange: (text: string) => void;
-  /** A problem that the person wants to see; another object each time. */
+  /** The problem to scroll to; a new object each time. */
   readonly goTo: EditorProblem | null;
 }
 
@@ -37,7 +37,7 @@ const look = EditorView.theme({
   ".cm-content": { caretColor: "var(--mantine-color-text)" },
   ".cm-cursor": { borderLeftColor: "var(--mantine-color-text)" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
-  // The package's own waves are pictures in data: URIs, which the page's policy does not load.
+  // The package's wavy lines are images in data: URIs, which the page's policy does not allow.
   ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--tone-bad)" },
   ".cm-lintRange-warning": {
     backgroundImage: "none",
@@ -50,7 +50,7 @@ const look = EditorView.theme({
   },
 });
 
-/** YAML with completion. Loaded by those who edit; Escape, then Tab leaves it by the keyboard. */
+/** A YAML editor with completion, loaded on demand. Escape, then Tab leaves it by keyboard. */
 export function CodeEditor(props: EditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);

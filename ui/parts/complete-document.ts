@@ -1,6 +1,6 @@
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 
-/** A JSON Schema, as far as completing needs it. */
+/** The parts of a JSON Schema that completion uses. */
 interface Schema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, Schema>>;
@@ -13,10 +13,10 @@ interface Schema {
   readonly description?: string;
 }
 
-/** Where the cursor is: the keys above it, and what stands beside it in its own object. */
+/** The position of the cursor: the keys above it, and its siblings in the same object. */
 interface Place {
   readonly path: readonly string[];
-  /** The text of the object that the cursor is in, as far as it is written. */
+  /** The text of the object that contains the cursor, as far as it exists. */
   readonly beside: string;
 }
 
@@ -24,17 +24,17 @@ const KEY = /^(\s*(?:- )*)([\w$.-]+):/;
 
 const indentOf = (line: string): number => /^(\s*(?:- )*)/.exec(line)?.[1]?.length ?? 0;
 
-/** By indentation, as block style is read; and the innermost `{` of the line that is still open. */
+/** Found by indentation, as in block style, and by the innermost open `{` of the line. */
 function findPlace(lines: readonly string[], at: number, before: string): Place {
   const flow = /(?:^|[\s[{,])(?:([\w-]+):\s*)?\{([^{}]*)$/.exec(before);
   let indent = flow ? indentOf(before) + (flow[1] === undefined ? 1 : 0) : indentOf(before);
   const path: string[] = flow?.[1] === undefined ? [] : [flow[1]];
-  const beside = flow ? (flow[2] ?? "") : besideOf(lines, at, indent);
+  const beside = flow ? (flow[2] ?? "") : siblingLines(lines, at, indent);
   if (flow?.[1] !== undefined) indent = indentOf(before);
   for (let index = at - 1; index >= 0 && indent > 0; index--) {
     const line = lines[index] ?? "";
     const [, lead = "", key] = KEY.exec(line) ?? [];
-    // A list may stand as far left as the key that it belongs to.
+    // A list may have the same indentation as its key.
     const isParent = lead.length < indent || (lead.length === indent - 2 && /^\s*- /.test(lines[at] ?? ""));
     if (key === undefined || !isParent) continue;
     path.unshift(key);
@@ -46,8 +46,8 @@ function findPlace(lines: readonly string[], at: number, before: string): Place 
   return { path, beside };
 }
 
-/** The lines of the same object: as far in, without another item between. */
-function besideOf(lines: readonly string[], at: number, indent: number): string {
+/** The lines of the same object: those with the same indentation and no other item in between. */
+function siblingLines(lines: readonly string[], at: number, indent: number): string {
   const own: string[] = [lines[at] ?? ""];
   for (let index = at; index > 0 && !/^\s*- /.test(lines[index] ?? ""); index--) {
     const above = lines[index - 1] ?? "";
@@ -62,7 +62,7 @@ function besideOf(lines: readonly string[], at: number, indent: number): string 
   return own.join("\n");
 }
 
-/** What may stand at a place of a document, by the schema that `latchkey schema` prints. */
+/** Completes keys and values of a document, using the schema that `latchkey schema` prints. */
 export function completeDocument(root: object) {
   const schema = root as Schema;
   const follow = (part: Schema | undefined): Schema | undefined =>
@@ -71,7 +71,7 @@ export function completeDocument(root: object) {
     const type = /(?:^|[\s,{])type:\s*([\w-]+)/m.exec(beside)?.[1];
     return (type !== undefined && schema.$defs?.[`${name}_${type}`]) || follow({ $ref: `#/$defs/${name}` });
   };
-  /** Of a list the schema of its items; of a node or a login that of its type. */
+  /** For a list, the schema of its items; for a node or a login, the schema of its type. */
   const inside = (part: Schema | undefined, beside: string): Schema | undefined => {
     const item = part?.items ?? part?.anyOf?.find((each) => each.items)?.items ?? part;
     const name = item?.$ref?.replace("#/$defs/", "");
@@ -101,7 +101,7 @@ export function completeDocument(root: object) {
   };
 }
 
-/** The document of several that the cursor is in. */
+/** The document that contains the cursor. */
 function documentAround({ state, pos }: CompletionContext): {
   readonly lines: readonly string[];
   readonly at: number;

@@ -2,18 +2,18 @@ import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { FailureNote } from "./failure-note.tsx";
 
-/** Before what has consequences: says what will happen, and stays until it has. Red where it can't be undone. */
+/** A confirmation dialog that explains the consequences and stays open until the operation is done. Red if it can't be undone. */
 export function Confirm(props: {
   readonly isOpen: boolean;
   readonly title: string;
   readonly children: ReactNode;
   readonly action: string;
-  /** Of the button that closes it; "Cancel" unless given. */
+  /** The text of the button that closes it; default: "Cancel". */
   readonly dismiss?: string;
   readonly isBusy: boolean;
-  /** It can't be done now: what stands above says why. */
+  /** Whether the action is currently impossible; the text above says why. */
   readonly isBlocked?: boolean;
-  /** It takes nothing away. */
+  /** Whether the action is not destructive. */
   readonly isHarmless?: boolean;
   readonly failure: Error | null;
   readonly onConfirm: () => void;

@@ -3,12 +3,12 @@ import type { ReactNode } from "react";
 
 export interface Column<Row> {
   readonly title: string;
-  /** From which width on it is shown; left out: always. */
+  /** The minimum width at which it is shown; undefined: always. */
   readonly from?: "xs" | "sm" | "md";
   readonly cell: (row: Row) => ReactNode;
 }
 
-/** Rows with the same columns. The first column says what a row is. */
+/** Rows with the same columns. The first column identifies the row. */
 export function DataTable<Row>(props: {
   readonly name: string;
   readonly rows: readonly Row[];

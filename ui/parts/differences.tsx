@@ -5,7 +5,7 @@ import styles from "./differences.module.css";
 
 type Difference = AnswerOf<typeof readBlueprintVersion>["differences"][number];
 
-/** Place by place: what was there, and what is. */
+/** The old and the new value of each changed place. */
 export function Differences({ of }: { readonly of: readonly Difference[] }) {
   if (of.length === 0)
     return (

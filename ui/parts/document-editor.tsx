@@ -17,7 +17,7 @@ type Checked = AnswerOf<typeof checkConfig>;
 const PAUSE_MS = 400;
 const NONE: Checked["problems"] = [];
 
-/** The document that a page is about. Of a new one account and id are null, and the version is 0. */
+/** The document that the page edits. For a new one, account and id are null and the version is 0. */
 interface DocumentName {
   readonly kind: "strategy" | "blueprint";
   readonly account: string | null;
@@ -29,11 +29,11 @@ interface DocumentName {
 /** Not published yet. */
 interface DocumentDraft {
   readonly text: string;
-  /** The version that it was written from, and its text; version 0: the template of a new document. */
+  /** The version that the text is based on, and its text; version 0: the template of a new document. */
   readonly base: { readonly version: number; readonly text: string };
 }
 
-/** A document while it is typed: its problems with their places, what it makes, and the way to publish it. */
+/** Edits a document: shows its problems with their places and a preview, and publishes it. */
 export function DocumentEditor(props: {
   readonly label: string;
   readonly of: DocumentName;
@@ -43,7 +43,7 @@ export function DocumentEditor(props: {
     readonly account: string;
     readonly id: string;
   }) => void;
-  /** What a document without a problem makes. */
+  /** The preview of a document without problems. */
   readonly children: (checked: Checked["documents"][number]) => ReactNode;
 }) {
   const { text, base, isDraft, setText, discard, discarded } = useDocumentDraft(props.of, props.initial);
@@ -64,7 +64,7 @@ export function DocumentEditor(props: {
       {isDraft && <DraftNote base={base.version} version={props.of.version} onDiscard={discard} />}
       <Suspense fallback={<Loading what="Loading the editor" />}>
         <CodeEditor
-          // Begins anew with another text: of a newer version, or after the draft was discarded.
+          // Restarts with another text: that of a newer version, or after the draft was discarded.
           key={`${base.version} ${discarded}`}
           label={props.label}
           initial={text}
@@ -116,7 +116,7 @@ function useDocumentDraft({ kind, account, id, version }: DocumentName, publishe
     base,
     isDraft: draft !== undefined,
     setText: (next: string): void => setDraft(next === base.text ? undefined : { text: next, base }),
-    /** How often that has happened. */
+    /** The number of restarts. */
     discarded,
     discard: (): void => {
       setDraft(undefined);
@@ -125,7 +125,7 @@ function useDocumentDraft({ kind, account, id, version }: DocumentName, publishe
   };
 }
 
-/** Whether what is typed is still the page's document: under another name it is a new one. */
+/** Whether the text is still the page's document: with another name it is a new one. */
 const isNamed = (checked: Checked | undefined, { kind, account, id }: DocumentName): boolean =>
   checked?.documents.some((each) => each.kind === kind && each.account === account && each.id === id) ===
   true;

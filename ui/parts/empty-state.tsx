@@ -1,11 +1,11 @@
 import { Code, Paper, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
-/** Nothing is there: what would be, and the next step. */
+/** Shown in place of an empty list: what it would contain, and the next step. */
 export function EmptyState(props: {
   readonly title: string;
   readonly children: ReactNode;
-  /** What one would type. */
+  /** The command to type. */
   readonly command?: string;
 }) {
   return (

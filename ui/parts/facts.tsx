@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import styles from "./facts.module.css";
 
-/** Names and what they are. Those that are `null` are left out. */
+/** Names with their values. Those with `null` are left out. */
 export function Facts({ of }: { readonly of: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className={styles["facts"]}>

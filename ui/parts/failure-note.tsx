@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { explainFailure } from "../api/failure.ts";
 import { Note } from "./note.tsx";
 
-/** What went wrong and what to do now, where it went wrong. */
+/** An error and its remedy, shown where the error occurred. */
 export function FailureNote({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const { title, message } = explainFailure(error);
   return (

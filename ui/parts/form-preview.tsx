@@ -16,7 +16,7 @@ import {
 export type Form = AnswerOf<typeof readStrategy>["form"];
 type Field = Form["fields"][number];
 
-/** What the hosted form asks for. Nothing that is typed here goes anywhere. */
+/** A preview of the hosted form. Nothing that is entered here is sent. */
 export function FormPreview({ form }: { readonly form: Form }) {
   return (
     <Paper withBorder radius="lg" p="lg" maw={440} component="section" aria-label="Preview of the form">

@@ -51,7 +51,7 @@ function place({ nodes, edges }: Graph): Placed {
 const shown = (text: string): string =>
   text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS - 1)}…` : text;
 
-/** A Blueprint's nodes from left to right, in the order of what they read. Screen readers get the same as a list. */
+/** A Blueprint's nodes from left to right, in the order of their dependencies. For screen readers, it is also a list. */
 export function GraphDrawing({ graph }: { readonly graph: Graph }) {
   const placed = place(graph);
   return (
@@ -113,7 +113,7 @@ export function GraphDrawing({ graph }: { readonly graph: Graph }) {
   );
 }
 
-/** Its type, and whom it acts as; of a loop its steps. */
+/** A node's type and credential; for a loop, its steps. */
 function aboutOf({ type, credential, steps }: Graph["nodes"][number]): string {
   if (steps.length > 0) return `${type}: ${steps.join(", ")}`;
   return [type, credential && `as ${credential}`].filter(Boolean).join(" · ");

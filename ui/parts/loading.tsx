@@ -1,6 +1,6 @@
 import { Loader } from "@mantine/core";
 
-/** Something is on its way; `what` is said to who does not see it turn. */
+/** A spinner; `what` is its text for screen readers. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <output aria-label={what}>

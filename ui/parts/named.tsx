@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
-/** In a table: what it is called, and below it what else tells it apart. */
+/** A cell with a name, and further identifying details below it. */
 export function Named({ name, below }: { readonly name: ReactNode; readonly below: ReactNode }) {
   return (
     <>

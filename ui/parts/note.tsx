@@ -2,7 +2,7 @@ import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import styles from "./note.module.css";
 
-/** Something to know before the rest; `alert`: it has just come. */
+/** A note above the other content; `alert`: it has just appeared. */
 export function Note(props: {
   readonly tone: "bad" | "waiting" | "good" | "quiet";
   readonly title: string;

@@ -26,10 +26,10 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The `Date` of an answer, which is in whole seconds and a moment old. */
+/** Sets the clock by the `Date` of an answer, which has whole seconds and is slightly old. */
 const PRECISION_MS = 3_000;
 
-/** All times that pages show are the service's, so they are compared with its clock: `date` is what an answer's header says. */
+/** All times on the pages are the service's, so they are compared with its clock. `date` is the value of an answer's header. */
 export function noteServiceTime(date: string | null): void {
   const ms = Date.parse(date ?? "") - Date.now();
   if (Number.isNaN(ms) || Math.abs(ms - behindMs) < PRECISION_MS) return;
@@ -37,5 +37,5 @@ export function noteServiceTime(date: string | null): void {
   tick();
 }
 
-/** The service's time, one for the whole page, every few seconds: for "3 minutes ago", and nothing that counts. */
+/** The service's time, shared by the whole page and updated every few seconds: for "3 minutes ago", not for anything exact. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now);

@@ -3,15 +3,15 @@ import { useEffect, useRef, type ReactNode } from "react";
 
 let hasNavigated = false;
 
-/** From now on a new page takes the focus, as a page that is loaded does. */
+/** From the first navigation on, a new page takes the focus, like a page that is loaded. */
 export function noteNavigation(): void {
   hasNavigated = true;
 }
 
-/** A page's title, what it is about, and what can be done with the whole of it. Every page begins with one. */
+/** A page's title, description, and actions for the page as a whole. Every page begins with one. */
 export function PageHead(props: {
   readonly title: string;
-  /** Of the window; as the title unless given. */
+  /** The window's title; default: the page's title. */
   readonly windowTitle?: string;
   readonly about?: ReactNode;
   readonly children?: ReactNode;

@@ -2,14 +2,14 @@ import { useQueries, type QueryKey } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 
 const PAGE_RECORDS = 200;
-/** How long a page that is out of sight is kept. */
+/** How long a page that is not visible is cached. */
 const KEPT_MS = 20_000;
-/** Pages are asked for no more often: somebody who drags through all records skips most of them. */
+/** The shortest time between requests for pages, so that dragging through all records skips most of them. */
 const ASK_EVERY_MS = 150;
-/** More are never in sight; while the two ends are told one after the other they may be far apart. */
+/** More are never visible, but while the two ends are updated one after the other they may be far apart. */
 const PAGES_MAX = 2;
 
-/** The number as it was at most a moment ago. */
+/** The number, updated at most once in an interval. */
 function usePaced(number: number): number {
   const [told, setTold] = useState(number);
   const toldAtMs = useRef(0);
@@ -30,7 +30,7 @@ interface PageOf<R> {
   readonly queryFn: (context: { readonly signal: AbortSignal }) => Promise<{ readonly items: readonly R[] }>;
 }
 
-/** The pages around the places in sight, of records that never change; the first page always. */
+/** The pages around the visible places, of records that never change, and always the first page. */
 export function usePagedRecords<R>(
   pageOf: (query: { readonly from: number; readonly limit: number }) => PageOf<R>,
   first: number,
@@ -45,7 +45,7 @@ export function usePagedRecords<R>(
     queries: pages.map((page) => ({
       ...pageOf({ from: page * PAGE_RECORDS, limit: PAGE_RECORDS }),
       staleTime: Infinity,
-      // Scrolling through a hundred thousand records shall not keep them all.
+      // Scrolling through a hundred thousand records must not keep all of them in memory.
       gcTime: KEPT_MS,
     })),
   });
@@ -60,7 +60,7 @@ export function usePagedRecords<R>(
   };
 }
 
-/** The names of all columns that were ever in sight, in the order in which they came: none disappears while somebody scrolls. */
+/** The names of all columns that have been visible, in the order of their appearance, so that none disappears while scrolling. */
 export function useColumns(names: Iterable<string>): readonly string[] {
   const [known, setKnown] = useState<readonly string[]>([]);
   const added = [...new Set(names)].filter((name) => !known.includes(name));

@@ -1,7 +1,7 @@
 import { Button, Group } from "@mantine/core";
 import { useSearchParams } from "wouter";
 
-/** Pages by cursor: the address has it, so a page can be sent to somebody, and Back goes back. */
+/** Pages by cursor. The cursor is in the URL, so that a page can be shared and the Back button works. */
 export function Pager({ next }: { readonly next: string | null }) {
   const [search, setSearch] = useSearchParams();
   const isFirst = !search.has("cursor");

@@ -23,7 +23,7 @@ import { Time } from "./time.tsx";
 
 type Changes = AnswerOf<typeof applyConfig>["changes"];
 
-/** What another version of a document changes on pages. */
+/** The data that a new version of a document changes. */
 export const DOCUMENT_KEYS = [
   keyOf(listBlueprints),
   keyOf(readBlueprint),
@@ -33,11 +33,11 @@ export const DOCUMENT_KEYS = [
   keyOf(listStrategyVersions),
 ] as const;
 
-/** What would change, place by place, before it does. */
+/** Previews the changes of a document, and asks for confirmation. */
 export function PublishDialog(props: {
   /** Null: it is closed. */
   readonly text: string | null;
-  /** The version that the text was written from; 0: it is new. */
+  /** The version that the text is based on; 0: it is new. */
   readonly baseVersion: number;
   /** It was published or proposed. */
   readonly onTaken: () => void;
@@ -53,7 +53,7 @@ export function PublishDialog(props: {
   const conflict = plan.data?.conflict ?? null;
   const [, go] = useLocation();
   const publishing = useOperation(applyConfig, {
-    // Somebody may have published in this moment: then the plan says so.
+    // Another version may have been published just now; then the plan reports it.
     changes: [...DOCUMENT_KEYS, keyOf(listProposals), keyOf(planConfig)],
     onDone: ({ changes, warnings, proposal }) => {
       props.onTaken();
@@ -107,7 +107,7 @@ export function PublishDialog(props: {
 
 type ConflictData = NonNullable<AnswerOf<typeof planConfig>["conflict"]>;
 
-/** What both have changed since the version that both began with. */
+/** What both have changed since their common base version. */
 function Conflict({ of, baseVersion }: { readonly of: ConflictData; readonly baseVersion: number }) {
   const by = of.applied_by ?? "The command line";
   return (

@@ -2,7 +2,7 @@ import encodeQR from "qr";
 
 const QUIET = 3;
 
-/** Drawn as one path: dark modules on white in either colour scheme, as readers want it. */
+/** Drawn as a single path: dark modules on white in either colour scheme, as scanners expect it. */
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const rows = encodeQR(text, "raw", { border: QUIET });
   const path = rows

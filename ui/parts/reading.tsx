@@ -5,7 +5,7 @@ import { FailureNote } from "./failure-note.tsx";
 
 const ROWS = 4;
 
-/** What was read; until then its place, or why it can't be read. A failure while it is shown leaves it, and says so above. */
+/** Shows loaded data; before that, a placeholder or the error. If a reload fails, the data remains, with a note above it. */
 export function Reading<T>({
   of,
   children,

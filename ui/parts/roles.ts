@@ -1,6 +1,6 @@
 import type { OperatorRole } from "#domain/operator.ts";
 
-/** All there are, or it does not compile. */
+/** Must list all roles, or it does not compile. */
 const NAMES: Readonly<Record<OperatorRole, true>> = {
   admin: true,
   operator: true,

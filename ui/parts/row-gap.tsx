@@ -1,4 +1,4 @@
-/** The place of a table's rows that are not in sight. */
+/** The space of a table's rows that are not visible. */
 export const RowGap = ({ px, columns }: { readonly px: number; readonly columns: number }) =>
   px > 0 ? (
     <tr aria-hidden="true">

@@ -3,7 +3,7 @@ import type { RunStatus } from "#domain/run.ts";
 import { runStateName } from "#domain/labels/states.ts";
 import styles from "./status.module.css";
 
-/** A run's state, as a word and a colour. */
+/** A run's state, as a label and a colour. */
 export function RunStatusMark({ status, step }: { readonly status: RunStatus; readonly step: string }) {
   const tone = step === "awaiting_review" ? "waiting" : status;
   const isMoving = status === "running" && tone !== "waiting";
@@ -19,7 +19,7 @@ export function RunStatusMark({ status, step }: { readonly status: RunStatus; re
   );
 }
 
-/** The state of anything else. */
+/** The state of any other object. */
 export function Mark({ tone, children }: { readonly tone: string; readonly children: string }) {
   return (
     <span className={styles["mark"]} data-tone={tone}>

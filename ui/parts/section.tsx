@@ -1,12 +1,12 @@
 import { Group, Paper, Title } from "@mantine/core";
 import { useId, type ReactNode } from "react";
 
-/** A part of a page with a heading of its own. */
+/** A section of a page with a heading. */
 export function Section(props: {
   readonly title: string;
   readonly children: ReactNode;
   readonly actions?: ReactNode;
-  /** Without a card around it: what is in it has its own. */
+  /** Without a card around it, because its content has its own. */
   readonly isBare?: boolean;
 }) {
   const id = useId();

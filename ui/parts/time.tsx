@@ -30,13 +30,13 @@ function ago(atMs: number, nowMs: number): string {
 
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
 
-/** In UTC, in which everything else has it, and in the reader's zone. */
+/** In UTC, as everywhere else, and in the reader's time zone. */
 const inBothZones = (atMs: number): string => {
   const utc = new Date(atMs).toISOString().replace("T", " ").replace("Z", " UTC");
   return timeZone === "UTC" ? utc : `${utc}, ${exact.format(atMs)} in ${timeZone}`;
 };
 
-/** How long ago, or how soon; the exact time, in the reader's zone and in UTC, where one points. */
+/** A relative time; a tooltip shows the exact time in the reader's time zone and in UTC. */
 export function Time({ at, isExact = false }: { readonly at: string; readonly isExact?: boolean }) {
   const now = useNow();
   const atMs = Date.parse(at);

@@ -41,7 +41,7 @@ const COLUMNS: readonly Column<Versions["items"][number]>[] = [
   },
 ];
 
-/** A document's versions; one of them is compared with the one before, and can be published again. */
+/** A document's versions. Each can be compared with the previous one and published again. */
 export function VersionList<L extends Listing, O extends One, P extends OperatorOperation>(props: {
   readonly list: Endpoint<L>;
   readonly listInput: InputOf<L>;

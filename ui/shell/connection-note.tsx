@@ -2,7 +2,7 @@ import { Box } from "@mantine/core";
 import { useNetwork } from "@mantine/hooks";
 import { Note } from "../parts/note.tsx";
 
-/** While the browser has no network. What pages show is read again when it is back. */
+/** Shown while the browser is offline. Pages reload their data when it is online again. */
 export function ConnectionNote() {
   const { online } = useNetwork();
   return (

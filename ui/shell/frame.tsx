@@ -14,7 +14,7 @@ import { Navigation } from "./navigation.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 
-/** Navigation beside the page; on phones behind a button. */
+/** The navigation next to the page; on phones it is opened by a button. */
 export function Frame() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const [location] = useLocation();
@@ -70,7 +70,7 @@ export function Frame() {
 
 function TopBar({ isOpen, onToggle }: { readonly isOpen: boolean; readonly onToggle: () => void }) {
   return (
-    // No landmark of its own: the header of a dialog would be a second one.
+    // Not a landmark: the header of a dialog would be a second one.
     <AppShell.Header hiddenFrom="sm" px="md" role="none">
       <Group component="nav" aria-label="Top" h="100%" justify="space-between">
         <Brand />

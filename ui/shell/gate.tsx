@@ -12,7 +12,7 @@ import { OwnPassword } from "./own-password.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
 import { StepUpDialog } from "./step-up-dialog.tsx";
 
-/** Who sees what before any page: the address stays, so that a sign-in leads to the page that was asked for. */
+/** Shows the sign-in steps before any page. The URL is kept, so that the requested page is shown afterwards. */
 export function Gate() {
   const me = useMe();
   const [path] = useLocation();
@@ -31,7 +31,7 @@ export function Gate() {
   if (path === OIDC_PATH) return <OidcReturn me={me.data} />;
   if (!me.data) return <SignInPage />;
   if (path === OIDC_STEP_UP_PATH) return <OidcStepUpStart />;
-  // docs/decisions/0022: mandatory for an admin; the API refuses everything else until it is there.
+  // docs/decisions/0022: mandatory for an admin; the API refuses everything else until it is set up.
   if (me.data.needs === "password")
     return (
       <OuterPage title="Choose your own password">

@@ -4,7 +4,7 @@ import { stepUp } from "../api/operations.ts";
 import { endSession, setMe, useOperation } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 
-/** After a sign-in at the provider, where our own second factor is wanted as well. */
+/** Asks for a code after a sign-in at the provider, if our own second factor is required in addition. */
 export function GiveCode() {
   const [code, setCode] = useState("");
   const giving = useOperation(stepUp, { changes: [], onDone: setMe });

@@ -7,7 +7,7 @@ import { GROUPS, ROUTES, type Route } from "../routes.tsx";
 import { OwnMenu } from "./own-menu.tsx";
 import { RunSearch } from "./run-search.tsx";
 
-/** Only what the role may see. */
+/** Only the pages that the role may see. */
 export function Navigation() {
   const { may } = useSignedIn();
   const listed = ROUTES.filter(({ nav, permission }) => nav && (permission === null || may(permission)));
@@ -75,7 +75,7 @@ function Waiting({ count }: { readonly count: number }) {
   );
 }
 
-/** By the path of a page: how many wait there. */
+/** By the path of a page: the number of items that need attention. */
 const COUNTS: Readonly<Record<string, ReactNode>> = {
   "/reviews": <WaitingReviews />,
   "/writes": <WaitingWrites />,

@@ -16,7 +16,7 @@ interface Confirmed {
   readonly me: Me;
 }
 
-/** Three steps: the password again, the app and its first code, the recovery codes. */
+/** Three steps: confirm the password, scan the QR code and enter the first code, save the recovery codes. */
 export function NewSecondFactor() {
   const [setUp, setSetUp] = useState<SetUp | null>(null);
   const [confirmed, setConfirmed] = useState<Confirmed | null>(null);
@@ -26,7 +26,7 @@ export function NewSecondFactor() {
 
 function PasswordStep({ onDone }: { readonly onDone: (setUp: SetUp) => void }) {
   const [password, setPassword] = useState("");
-  // Who signs in at the provider alone may have no password.
+  // Operators who only sign in at the provider may have no password.
   const isOfProvider = useSignedIn().signed_in_by === "oidc";
   const beginning = useOperation(beginSecondFactor, { changes: [], onDone });
   const submit = (event: FormEvent): void => {

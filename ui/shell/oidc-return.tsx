@@ -4,19 +4,19 @@ import { useLocation } from "wouter";
 import { beginOidcStepUp, finishOidcSignIn, finishOidcStepUp } from "../api/operations.ts";
 import { setMe, type Me } from "../api/queries.ts";
 import { call } from "../api/request.ts";
-import { tellStepUp } from "../api/step-up.ts";
+import { announceStepUp } from "../api/step-up.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { OuterPage } from "./outer-page.tsx";
 
-/** Where the provider of single sign-on sends browsers back to. */
+/** The path to which the single sign-on provider redirects browsers. */
 export const OIDC_PATH = "/oidc";
-/** A tab of its own that is sent there, so that what was typed on the page before stays. */
+/** The path of a separate tab for the step-up, so that entered values on the previous page are kept. */
 export const OIDC_STEP_UP_PATH = "/oidc/step-up";
 
 /**
- * The browser is back. It came from another site, so no cookie of ours was sent with this page; what the page asks the API goes out from
- * our own site, and has them. How `state` begins says what it was for; the API has its own record.
+ * Handles the return from the provider. The browser came from another site, so this page was requested without our cookies, but
+ * its calls of the API include them. The beginning of `state` determines the purpose; the API has its own record of it.
  */
 export function OidcReturn({ me }: { readonly me: Me | null }) {
   const [query] = useState(takeQuery);
@@ -24,7 +24,7 @@ export function OidcReturn({ me }: { readonly me: Me | null }) {
   return isStepUp ? <StepUpReturn query={query} isSignedIn={me !== null} /> : <SignInReturn query={query} />;
 }
 
-/** Out of the address at once: nobody shall copy or reload it. */
+/** Removes the query from the URL at once, so that it can't be copied or reloaded. */
 function takeQuery(): string {
   const query = location.search.slice(1);
   history.replaceState(null, "", location.pathname);
@@ -49,7 +49,7 @@ function StepUpReturn({ query, isSignedIn }: { readonly query: string; readonly 
   const [isDone, setIsDone] = useState(false);
   const failure = useOnce(async () => {
     setMe(await call(finishOidcStepUp, { body: { query } }));
-    tellStepUp();
+    announceStepUp();
     setIsDone(true);
     window.close();
   });
@@ -64,7 +64,7 @@ function StepUpReturn({ query, isSignedIn }: { readonly query: string; readonly 
   );
 }
 
-/** Leaves at once. */
+/** Redirects at once. */
 export function OidcStepUpStart() {
   const failure = useOnce(async () => {
     const { url } = await call(beginOidcStepUp, {});
@@ -77,7 +77,7 @@ export function OidcStepUpStart() {
   );
 }
 
-/** `doing` until there is something to say. */
+/** Shows `doing` until there is a result. */
 function Trip(props: {
   readonly failure: Error | null;
   readonly doing: string | null;
@@ -94,13 +94,13 @@ function Trip(props: {
   );
 }
 
-/** What can't be done twice is done once, however often React mounts the page. */
+/** Executes work that can't be repeated only once, however often React mounts the page. */
 function useOnce(work: () => Promise<void>): Error | null {
   const [failure, setFailure] = useState<Error | null>(null);
-  const isBegun = useRef(false);
+  const isStarted = useRef(false);
   useEffect(() => {
-    if (isBegun.current) return;
-    isBegun.current = true;
+    if (isStarted.current) return;
+    isStarted.current = true;
     work().catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))));
   });
   return failure;

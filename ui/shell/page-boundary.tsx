@@ -4,7 +4,7 @@ import { reloadPage } from "../api/use-draft.ts";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 
-/** What a page throws ends the page, not the dashboard. React has no function for it. */
+/** An error in a page ends the page, not the dashboard. React requires a class for this. */
 export class PageBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override readonly state: { readonly error: unknown } = { error: null };
 
@@ -25,7 +25,7 @@ const isReachable = async (): Promise<boolean> =>
     () => false,
   );
 
-/** A page's code is loaded when somebody goes there: without a connection it comes later, from an upgraded service never. */
+/** A page's code is loaded when it is opened: without a connection it loads later; after an upgrade of the service, never. */
 function BrokenPage() {
   const [isOffline, setOffline] = useState<boolean | null>(null);
   useEffect(() => {

@@ -8,7 +8,7 @@ import { SEARCH_ID } from "./shortcuts.ts";
 
 const ID = /^(run_\w+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
 
-/** Either id leads to the run; anything else is how a run's name begins. */
+/** An id or key opens the run; anything else is a prefix of the run's name. */
 export function RunSearch() {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);

@@ -10,7 +10,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 
-/** `/` goes to the search; `g` and a page's key to the page. Nothing while somebody types, or a dialog is open. */
+/** `/` focuses the search; `g` and a page's key open the page. Ignored in text fields, and while a dialog is open. */
 export function useShortcuts(): void {
   const [, navigate] = useLocation();
   const { may } = useSignedIn();

@@ -11,7 +11,7 @@ import { OuterPage } from "./outer-page.tsx";
 
 export function SignInPage() {
   const methods = useRead(readSignInMethods, {});
-  // What can't be read is asked by password, as without a provider.
+  // If the methods can't be read, asks for a password, as without a provider.
   const { password: byPassword, oidc } = methods.data ?? { password: true, oidc: null };
   if (methods.isPending)
     return (
@@ -30,7 +30,7 @@ export function SignInPage() {
   );
 }
 
-/** Leaves for the provider, and comes back to the page that was asked for. */
+/** Redirects to the provider, and returns to the requested page. */
 function ProviderButton({ label }: { readonly label: string }) {
   const [path] = useLocation();
   const leaving = useOperation(beginOidcSignIn, { changes: [], onDone: ({ url }) => leaveFor(url) });
@@ -53,7 +53,7 @@ function PasswordForm() {
   const signing = useOperation(signIn, { changes: [], onDone: setMe });
   const needsCode = (error: Error): boolean =>
     error instanceof ApiFailure && error.has("second_factor_required");
-  // That a code is wanted says the field; that there were too many attempts must be told.
+  // The field itself shows that a code is required; too many attempts need a message.
   const isJustAsked = (error: Error): boolean =>
     needsCode(error) && code === "" && error instanceof ApiFailure && error.status === 401;
 
@@ -69,7 +69,7 @@ function PasswordForm() {
         {wantsCode ? (
           <>
             <Text size="sm" c="dimmed">
-              {email}: give the code that your authenticator app shows now, or one of your recovery codes.
+              {email}: enter the current code of your authenticator app, or one of your recovery codes.
             </Text>
             <TextInput
               label="Code"

@@ -4,11 +4,11 @@ import { useRouter } from "wouter";
 import { readMe, stepUp } from "../api/operations.ts";
 import { setMe, useOperation, useSignedIn, type Me } from "../api/queries.ts";
 import { call } from "../api/request.ts";
-import { onCodeRequest, onToldStepUp, type CodeRequest } from "../api/step-up.ts";
+import { onCodeRequest, onStepUpDone, type CodeRequest } from "../api/step-up.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { OIDC_STEP_UP_PATH } from "./oidc-return.tsx";
 
-/** What is dangerous wants it confirmed within the last five minutes who it is: the call that needs it waits here. */
+/** Dangerous actions require an authentication within the last five minutes: calls that need one wait for this dialog. */
 export function StepUpDialog() {
   const [request, setRequest] = useState<CodeRequest | null>(null);
   const ways = useSignedIn().step_up_by;
@@ -19,7 +19,7 @@ export function StepUpDialog() {
     request?.cancel();
     setRequest(null);
   };
-  const goOn = (me: Me): void => {
+  const continueSession = (me: Me): void => {
     setMe(me);
     request?.resolve();
     setRequest(null);
@@ -30,12 +30,12 @@ export function StepUpDialog() {
       onClose={cancel}
       title="Confirm that it is you"
       closeButtonProps={{ "aria-label": "Close" }}
-      // Above the dialog whose action wants it.
+      // Above the dialog whose action requires it.
       zIndex={400}
     >
       <Stack gap="lg">
-        {byProvider && <ByProvider onDone={goOn} onCancel={cancel} isAlone={!byCode} />}
-        {byCode && <ByCode onDone={goOn} onCancel={cancel} />}
+        {byProvider && <ByProvider onDone={continueSession} onCancel={cancel} isAlone={!byCode} />}
+        {byCode && <ByCode onDone={continueSession} onCancel={cancel} />}
       </Stack>
     </Modal>
   );
@@ -80,11 +80,11 @@ function ByCode({ onDone, onCancel }: Way) {
   );
 }
 
-/** In a tab of its own: what was typed on this page stays. */
+/** In a separate tab, so that entered values on this page are kept. */
 function ByProvider({ onDone, onCancel, isAlone }: Way & { readonly isAlone: boolean }) {
   const { base } = useRouter();
   const [failure, setFailure] = useState<unknown>(null);
-  useEffect(() => onToldStepUp(() => void call(readMe, {}).then(onDone, setFailure)), [onDone]);
+  useEffect(() => onStepUpDone(() => void call(readMe, {}).then(onDone, setFailure)), [onDone]);
   return (
     <Stack gap="md">
       <Text size="sm">

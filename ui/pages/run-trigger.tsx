@@ -7,7 +7,7 @@ import { Facts } from "../parts/facts.tsx";
 import { Section } from "../parts/section.tsx";
 
 /** What the trigger brought: inputs, metadata, credentials, and what nobody asked for. */
-export function RunGot({ run }: { readonly run: Run }) {
+export function TriggerContent({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const metadata = Object.entries(run.metadata);
   return (
