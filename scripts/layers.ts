@@ -51,7 +51,7 @@ export const LAYERS = [
   },
   {
     folder: "worker",
-    holds: "takes runs and carries them; chores",
+    holds: "takes runs and executes them; chores",
     mayImport: ["engine", "actions", "outbound", "db", "domain", "lib"],
   },
   {
@@ -59,7 +59,7 @@ export const LAYERS = [
     holds: "what the product does: one verb a file, one transaction each",
     mayImport: PARTS,
   },
-  { folder: "engine", holds: "carries one run from claimed to terminal", mayImport: PARTS },
+  { folder: "engine", holds: "executes one run, from its claim to its end", mayImport: PARTS },
   {
     folder: "nodes",
     holds: "Blueprint node types, and what they are made of",

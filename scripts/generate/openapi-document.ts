@@ -17,7 +17,7 @@ import type {
   SchemaObject,
 } from "./openapi-types.ts";
 
-/** Parameters that several operations have: one component each. */
+/** Parameters of several operations, each a component. */
 const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
   IdempotencyKey: idempotencyKey,
   Prefer: prefer,
@@ -25,7 +25,7 @@ const SHARED_PARAMETERS: Readonly<Record<string, Parameter>> = {
   RunId: runId,
 };
 
-/** The names under which the common failures stand in the components. */
+/** The names of the common failures in the components. */
 const COMMON_NAMES: Readonly<Record<string, string>> = {
   401: "Unauthenticated",
   403: "Forbidden",
@@ -41,9 +41,9 @@ const DESCRIPTION = `Connect an end user's third-party account through a hosted 
 
 - Every request carries the account's API key: \`Authorization: Bearer <API_KEY>\`.
 - Every failure has the single top-level key \`error\`; branch on its \`type\` and on \`details[].code\`.
-- Requests that change something take an \`Idempotency-Key\`; a retry with the same key and the same body gets the first answer again for 24 hours.
+- Requests that change something take an \`Idempotency-Key\`; for 24 hours, a retry with the same key and body returns the first answer.
 - Timestamps are UTC with milliseconds. Ids are opaque, with a prefix.
-- \`status\`, \`progress_step\` and a run's \`error.code\` are open string sets: tolerate values that you don't know.`;
+- \`status\`, \`progress_step\` and a run's \`error.code\` are open string sets: tolerate unknown values.`;
 
 const TAGS: OpenApiDocument["tags"] = [
   { name: "Credential sessions", description: "Hosted forms that collect an end user's credentials." },
@@ -51,7 +51,7 @@ const TAGS: OpenApiDocument["tags"] = [
     name: "Embedded credential sessions",
     description: "Frames in your own pages that collect an end user's credentials.",
   },
-  { name: "Credentials", description: "What is vaulted. The values are never returned." },
+  { name: "Credentials", description: "Vaulted credentials. Their values are never returned." },
   { name: "Blueprints", description: "Workflows that the operator has configured." },
   { name: "Runs", description: "Executions of a Blueprint: their status and their results." },
   { name: "Health", description: "Outside the base URL, without an API key." },
@@ -75,14 +75,14 @@ export function openApiDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocume
       apiKey: {
         type: "http",
         scheme: "bearer",
-        description: "An API key of the account, made by the operator.",
+        description: "An API key of the account, created by the operator.",
       },
     },
     areOpenOutside: true,
   });
 }
 
-/** What an API's document is made of. */
+/** The parts of an API's document. */
 export interface DocumentParts {
   readonly title: string;
   readonly summary: string;
@@ -91,13 +91,13 @@ export interface DocumentParts {
   readonly publicUrl: string;
   readonly tags: OpenApiDocument["tags"];
   readonly operations: readonly Operation[];
-  /** Parameters that several operations have: one component each. */
+  /** Parameters of several operations, each a component. */
   readonly sharedParameters: Readonly<Record<string, Parameter>>;
   readonly commonFailures: readonly Failure[];
   readonly headers: readonly ResponseHeader[];
-  /** Whether answers tell what is left of an allowance. */
+  /** Whether answers have rate limit headers. */
   readonly isCounted: boolean;
-  /** The one security scheme. */
+  /** The only security scheme. */
   readonly security: Readonly<Record<string, unknown>>;
   /** Whether operations without authentication are outside the base URL, and without the common failures. */
   readonly areOpenOutside: boolean;
@@ -257,7 +257,7 @@ function describeOperation(parts: DocumentParts, schemas: Schemas, operation: Op
     ]),
   ];
   if (!operation.isOpen || !parts.areOpenOutside) {
-    // An operation that says more of a common failure has its own words for it.
+    // An operation may describe a common failure in more detail.
     for (const failure of parts.commonFailures) {
       if (!operation.failures.some(({ status }) => status === failure.status))
         responses.push([failure.status, reference("responses", commonName(failure))]);

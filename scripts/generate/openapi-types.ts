@@ -1,4 +1,4 @@
-/** As much of OpenAPI 3.1 as our document uses. */
+/** The parts of OpenAPI 3.1 that our document uses. */
 export interface SchemaObject {
   readonly $ref?: string;
   readonly title?: string;

@@ -4,9 +4,9 @@ type Line = { name: string; text: string };
 type TableLine = { table: string; text: string };
 
 /**
- * The schema `public` as text: the same for the same schema, whatever made it and on whichever
- * PostgreSQL from 15 to 18. It is read and compared (committed as `src/db/migrations/schema.sql`), not run.
- * Only definitions, no rows; what belongs to an extension is left out.
+ * The schema `public` as text, identical for identical schemas, however they were created and on any PostgreSQL from 15 to 18. It
+ * is read and compared (committed as `src/db/migrations/schema.sql`), not run. Only definitions, no rows; what belongs to an
+ * extension is left out.
  */
 export async function dumpSchema(db: Database): Promise<string> {
   return await db.transaction(async (tx) => {

@@ -7,7 +7,7 @@ import { migrate } from "#db/connection/migrate.ts";
 import { openPool } from "#db/connection/pool.ts";
 import { dumpSchema } from "./schema-dump.ts";
 
-/** `src/db/migrations/schema.sql`: what the migrations make, from a real and empty PostgreSQL. Reviewed with each migration. */
+/** `src/db/migrations/schema.sql`: the result of the migrations in a real, empty PostgreSQL. Reviewed with each migration. */
 export async function schemaSql(root: URL): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "latchkey-schema-"));
   const server = await startEmbeddedPostgres({ dataDir: folder });

@@ -24,8 +24,8 @@ export const typePages: readonly Generated[] = [
 const NOTE =
   "<!-- Written by `npm run generate` from the schema of the type and scripts/generate/type-texts.ts. -->";
 const EFFECTS = {
-  none: "Pure: its records flow, and are made again after a crash.",
-  read: "Touches the outside: what it gave is kept in the run's journal.",
+  none: "Pure: its records are streamed, and recomputed after a crash.",
+  read: "Reads from outside: its output is stored in the run's journal.",
   write: "Writes: each write is sent at most once.",
 } as const;
 const TAKES = {
@@ -50,18 +50,18 @@ ${example.replaceAll(/^/gm, "  ")}
 ${outputOf(type, example)}`),
     ],
     [
-      "What it takes and gives",
-      `Takes ${TAKES[type.takes]}. ${gives}\n\n${isHttp ? `${EFFECTS.read} ${EFFECTS.write}` : EFFECTS[type.effect({})]}`,
+      "Input and output",
+      `Input: ${TAKES[type.takes]}. Output: ${gives}\n\n${isHttp ? `${EFFECTS.read} ${EFFECTS.write}` : EFFECTS[type.effect({})]}`,
     ],
     ["Errors", list(errors)],
     [
       "More",
-      `Every node also has ${names(commonNodeKeys)}: [Blueprints](../blueprints.md#nodes). \`latchkey schema\` gives editors all keys.`,
+      `Every node also has the keys ${names(commonNodeKeys)}: [Blueprints](../blueprints.md#nodes). \`latchkey schema\` provides all keys to editors.`,
     ],
   ]);
 }
 
-/** What the example's last node gives; a value is not a result, and an output has its own. */
+/** An output for the example's last node. A value can't be a result, and an output node needs no other. */
 function outputOf(type: NodeType, example: string): string {
   if (type.type === "output") return "";
   const last = [...example.matchAll(/^- (?:\{ )?id: (\w+)/gm)].at(-1)?.[1] ?? "";
@@ -74,11 +74,11 @@ function loginPage(type: LoginType): string {
   return page(`Login: \`${type.type}\``, type.description, [
     ["Keys", keyTable(type.schema, "login")],
     ["Example", yaml(strategyTemplate(type.type, names_))],
-    ["What it gives", gives],
+    ["Result", gives],
     ["Errors", errors.length === 0 ? "None." : list(errors)],
     [
       "More",
-      `Every login also has ${names(commonLoginKeys)}: [Strategies](../strategies.md). \`latchkey new strategy <name> --login ${type.type}\` writes one to start from.`,
+      `Every login also has the keys ${names(commonLoginKeys)}: [Strategies](../strategies.md). \`latchkey new strategy <name> --login ${type.type}\` creates one as a starting point.`,
     ],
   ]);
 }
@@ -98,8 +98,8 @@ const names = (keys: object): string =>
 
 function keyTable(schema: object, whose: "common" | "login"): string {
   const rows = rowsOf(JSON.parse(JSON.stringify(schema)) as JsonObject, "");
-  if (rows.length === 0) return whose === "login" ? "None besides `type`." : "None of its own.";
-  return ["| key | type | default | required | what it says |", "|---|---|---|---|---|", ...rows].join("\n");
+  if (rows.length === 0) return whose === "login" ? "None besides `type`." : "None besides the common ones.";
+  return ["| key | type | default | required | description |", "|---|---|---|---|---|", ...rows].join("\n");
 }
 
 /** One row a key, keys inside of it after it. */
@@ -134,11 +134,11 @@ function inside(property: JsonObject, name: string): readonly string[] {
 }
 
 const SIMPLE: Readonly<Record<string, string>> = {
-  string: "text",
-  integer: "whole number",
+  string: "string",
+  integer: "integer",
   number: "number",
   boolean: "true or false",
-  object: "keys",
+  object: "object",
   array: "list",
 };
 

@@ -20,7 +20,7 @@ export interface PlacedOperation {
 export const renderMethod = (method: string): Html =>
   html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
 
-/** What an operation takes and answers on one side, how it is called on the other. */
+/** An operation: its parameters and answers on one side, sample calls on the other. */
 export function renderOperation(document: OpenApiDocument, placed: PlacedOperation): Html {
   const { operation, method, path } = placed;
   return html`<article class="operation" id="${operation.operationId}">
@@ -36,7 +36,7 @@ export function renderOperation(document: OpenApiDocument, placed: PlacedOperati
   </article>`;
 }
 
-/** A path that a narrow screen breaks after its slashes. */
+/** A path that can be wrapped after its slashes on narrow screens. */
 const breakable = (path: string): Html =>
   html`${path.split("/").map((part, index) => (index === 0 ? part : html`/<wbr />${part}`))}`;
 
@@ -83,7 +83,7 @@ function renderAnswers(document: OpenApiDocument, operation: OperationObject): H
     ${own}${also === "" ? null : html`<p class="also">Also <a href="#failures">${also}</a>.</p>`}`;
 }
 
-/** One answer; a success is unfolded, and its first example stands beside the operation. */
+/** One answer. A success is expanded, and its first example is shown next to the operation. */
 export function renderAnswer(document: OpenApiDocument, status: string, response: ResponseObject): Html {
   const media = Object.values(response.content ?? {})[0];
   const isSuccess = Number(status) < 400;
@@ -99,7 +99,7 @@ export function renderAnswer(document: OpenApiDocument, status: string, response
   </details>`;
 }
 
-/** What every answer has: said once, with the failures. */
+/** Headers of every answer, which are described once, with the failures. */
 export const EVERYWHERE: readonly string[] = [
   "X-Request-Id",
   "Cache-Control",
@@ -107,7 +107,7 @@ export const EVERYWHERE: readonly string[] = [
   "RateLimit-Policy",
 ];
 
-/** What headers say, by their names in the components. */
+/** The descriptions of headers, by their names in the components. */
 export function renderHeaders(document: OpenApiDocument, names: readonly string[]): Html | null {
   if (names.length === 0) return null;
   const rows = names.map((name) =>
@@ -121,7 +121,7 @@ export function renderHeaders(document: OpenApiDocument, names: readonly string[
   return html`<dl class="fields">${rows}</dl>`;
 }
 
-/** The commands, and the first success as it looks. */
+/** The commands, and an example of the first success. */
 function renderSamples(operation: OperationObject): Html {
   const [status, response] = must(Object.entries(operation.responses)[0], "the first response");
   const media = "$ref" in response ? undefined : Object.values(response.content ?? {})[0];

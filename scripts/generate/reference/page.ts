@@ -88,7 +88,7 @@ function renderStart(document: OpenApiDocument, server: string): Html {
   </section>`;
 }
 
-/** What every operation can answer, once. */
+/** The failures of every operation, described once. */
 function renderFailures(document: OpenApiDocument): Html {
   const used = Object.values(document.paths)
     .flatMap((item) => METHODS.map((method) => item[method]?.responses ?? {}))
@@ -101,8 +101,8 @@ function renderFailures(document: OpenApiDocument): Html {
   return html`<section id="failures">
     <h2>Failures</h2>
     <p>
-      Every failure has the envelope below; <code>field</code> names what is wrong, and <code>code</code> says
-      how. The headers below it are those of every answer under the base URL.
+      Every failure has the envelope below; <code>field</code> names the invalid part, and
+      <code>code</code> the problem. The headers below are part of every answer under the base URL.
     </p>
     ${renderFields(document, { $ref: "#/components/schemas/Error" }, false)}
     ${renderHeaders(document, EVERYWHERE)}

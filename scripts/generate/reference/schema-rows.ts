@@ -17,7 +17,7 @@ function resolveSchema(document: OpenApiDocument, schema: SchemaObject): SchemaO
   return must(document.components.schemas[name], `the schema ${name}`);
 }
 
-/** The one object among the alternatives of a field that may be null, else the schema itself. */
+/** The object among the alternatives of a field that may be null; otherwise the schema itself. */
 function mainSchema(document: OpenApiDocument, schema: SchemaObject): SchemaObject {
   const resolved = resolveSchema(document, schema);
   const alternative = resolved.anyOf?.find((item) => item.type !== "null");
@@ -44,7 +44,7 @@ function rowsOf(document: OpenApiDocument, schema: SchemaObject, prefix: string)
   return rows;
 }
 
-/** A field that is only a reference, with what stands there. */
+/** A field that is only a reference, with the description of its target. */
 const withText = (document: OpenApiDocument, field: SchemaObject): SchemaObject =>
   field.$ref === undefined ? field : resolveSchema(document, field);
 
@@ -61,7 +61,7 @@ export function typeOf(schema: SchemaObject): string {
   return types.map((type) => (type === "string" ? (format ?? type) : type)).join(" or ");
 }
 
-/** One named thing with its type and what it is. */
+/** A field with its name, type and description. */
 export function renderField(name: string, type: string, mark: string, description: string): Html {
   return html`<div class="field">
     <dt>
@@ -72,7 +72,7 @@ export function renderField(name: string, type: string, mark: string, descriptio
   </div>`;
 }
 
-/** Every field of a schema, nested ones by their path. `marks`: says which fields a request must have. */
+/** Every field of a schema, nested ones by their path. `marks`: whether to mark required fields. */
 export function renderFields(document: OpenApiDocument, schema: SchemaObject, marks: boolean): Html {
   const resolved = resolveSchema(document, schema);
   if (resolved.oneOf !== undefined) {

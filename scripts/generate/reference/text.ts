@@ -1,11 +1,11 @@
 import { html, type Html } from "#lib/html.ts";
 
-/** A text with code in backticks. */
+/** Text with code in backticks. */
 export function renderInline(text: string): Html {
   return html`${text.split("`").map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`))}`;
 }
 
-/** What stands in the document's descriptions: paragraphs, and lists of lines that begin with `- `. */
+/** Renders a description: paragraphs, and lists of lines that begin with `- `. */
 export function renderText(text: string): Html {
   return html`${text.split("\n\n").map((block) => {
     if (!block.startsWith("- ")) return html`<p>${renderInline(block)}</p>`;
@@ -16,10 +16,10 @@ export function renderText(text: string): Html {
   })}`;
 }
 
-/** JSON strings (a name when a colon follows), numbers and words. */
+/** JSON strings (names if a colon follows), numbers and words. */
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null|-?\d[\d.eE+-]*)\b/g;
 
-/** A value as indented JSON with its names and texts coloured. */
+/** A value as indented JSON with syntax highlighting. */
 export function renderJson(value: unknown): Html {
   const text = JSON.stringify(value, null, 2);
   const parts: (string | Html)[] = [];
@@ -37,5 +37,5 @@ export function renderJson(value: unknown): Html {
   return html`<pre tabindex="0"><code>${[...parts, text.slice(at)]}</code></pre>`;
 }
 
-/** A command, as it is typed. `tabindex`: a block that scrolls sideways must be reachable by keyboard. */
+/** A command to type. `tabindex`: a block that scrolls horizontally must be reachable by keyboard. */
 export const renderShell = (source: string): Html => html`<pre tabindex="0"><code>${source}</code></pre>`;
