@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandFailed } from "#cli/output.ts";
 
-/** The customer's backend: what six endpoints need, and nothing of the service's inside. */
+/** The customer's backend. It uses six endpoints of the API and nothing internal to the service. */
 export interface Backend {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }
@@ -26,7 +26,7 @@ const AGAIN_MS = 200;
 export function openBackend(serviceUrl: string, apiKey: string, stopped: AbortSignal): Backend {
   return {
     call: async (method, path, options = {}) => {
-      // A service that is just being restarted is asked again: that is what idempotency keys are for.
+      // Requests are retried while the service restarts, which idempotency keys make safe.
       for (let tries = 1; ; tries++) {
         try {
           return await send(`${serviceUrl}/api/v1${path}`, method, apiKey, stopped, options);

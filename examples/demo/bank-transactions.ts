@@ -7,7 +7,7 @@ import { walk } from "./visitor.ts";
 
 export const bankTransactions: Example = {
   name: "bank-transactions",
-  shows: "OAuth with PKCE, tokens that rotate and end in the middle of a run, a cursor",
+  shows: "OAuth with PKCE, tokens that rotate and expire in the middle of a run, a cursor",
   documents: ["strategies/northwind-bank.yaml", "blueprints/bank-transactions.yaml"],
   play,
 };
@@ -21,7 +21,7 @@ interface Transaction {
 }
 
 const TRANSACTIONS = 260;
-/** The bank says that an access token lives for five minutes, and forgets it after so many requests. A run has 13. */
+/** The bank says that an access token is valid for five minutes, but forgets it after this many requests. A run has 13. */
 const TOKEN_USES = 5;
 
 async function play({ backend, surroundings }: Stage): Promise<void> {
@@ -29,7 +29,7 @@ async function play({ backend, surroundings }: Stage): Promise<void> {
   const credentialId = await connect(
     backend,
     { strategy: "strat_northwind_bank", name: "Bank of Dana Demo", key: "bank-connect" },
-    // From our page to the bank's login, its consent, and back: the password is typed at the bank alone.
+    // From our page to the bank's login, its consent page, and back: the password is only entered at the bank.
     async (hostedUrl) => await walk(hostedUrl, { ...LOGIN, decision: "allow" }, new URL(RETURN_URL).origin),
   );
   await switchTarget(portalUrl, { access_token_uses: TOKEN_USES });
@@ -42,11 +42,11 @@ async function play({ backend, surroundings }: Stage): Promise<void> {
     const total = incoming.totalRecords + outgoing.totalRecords;
     const { tokens } = await readTarget(portalUrl);
     print(
-      `The ${round} run: ${incoming.totalRecords} in, ${outgoing.totalRecords} out; the access token ended ` +
+      `The ${round} run: ${incoming.totalRecords} in, ${outgoing.totalRecords} out; the access token expired ` +
         `${tokens.refreshed - before} times meanwhile, and was renewed each time.`,
     );
     insist(total === TRANSACTIONS, `${total} transactions instead of ${TRANSACTIONS}.`);
-    insist(tokens.refreshed > before, "No access token ended in the middle of the run.");
+    insist(tokens.refreshed > before, "No access token expired in the middle of the run.");
     if (round === "first") show([...incoming.records, ...outgoing.records].filter(({ isValid }) => !isValid));
   }
   const { tokens } = await readTarget(portalUrl);
@@ -58,7 +58,7 @@ async function play({ backend, surroundings }: Stage): Promise<void> {
 }
 
 function show(invalid: readonly Parameters<typeof rowOf>[0][]): void {
-  insist(invalid.length === 1, `${invalid.length} transactions are marked instead of one.`);
+  insist(invalid.length === 1, `${invalid.length} transactions are invalid instead of one.`);
   print(`\n${table(["ID", "DATE", "AMOUNT", "WHY"], invalid.map(rowOf))}\n`);
 }
 

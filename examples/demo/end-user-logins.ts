@@ -1,4 +1,4 @@
-/** Of the portal's demo accounts; see examples/portal/accounts.ts. */
+/** Logins of the portal's demo accounts; see examples/portal/accounts.ts. */
 const PASSWORD = "correct horse battery staple";
 
 export const LOGIN = { username: "demo", password: PASSWORD };

@@ -1,8 +1,8 @@
 import { CommandFailed } from "#cli/output.ts";
 
 /**
- * Fills in the hosted form as a browser without script would: opens the page, keeps its hidden inputs, submits. Gives where
- * the service sends the end user.
+ * Fills in the hosted form like a browser without scripts: opens the page, keeps its hidden inputs, submits. Returns the URL to
+ * which the service sends the end user.
  */
 export async function fillIn(hostedUrl: string, values: Readonly<Record<string, string>>): Promise<string> {
   const page = await (await fetch(hostedUrl)).text();

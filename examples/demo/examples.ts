@@ -18,7 +18,7 @@ export const EXAMPLES: readonly Example[] = [
 /** Plays every one of them. */
 const ALL = "all";
 
-/** Throws CommandFailed (usage) for a name that there is not. */
+/** Throws CommandFailed (usage) for an unknown name. */
 export function findExamples(name: string): readonly Example[] {
   if (name === ALL) return EXAMPLES;
   const found = EXAMPLES.find((example) => example.name === name);

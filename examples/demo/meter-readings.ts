@@ -7,7 +7,7 @@ import { readTarget, switchTarget } from "./target.ts";
 
 export const meterReadings: Example = {
   name: "meter-readings",
-  shows: "a target that says 429 and 503, is slow, and locks people out",
+  shows: "a target that returns 429 and 503, is slow, and locks users out",
   documents: ["strategies/northwind-meters.yaml", "blueprints/meter-readings.yaml"],
   play,
 };
@@ -24,12 +24,12 @@ interface Reading {
 }
 
 async function play(stage: Stage): Promise<void> {
-  await connectWrongly(stage);
+  await connectWithWrongPassword(stage);
   await readThroughFaults(stage);
 }
 
-/** A wrong password, and a schedule that does not give up: the portal locks after five tries, and gets two. */
-async function connectWrongly({ backend, surroundings }: Stage): Promise<void> {
+/** A wrong password, and a schedule that keeps triggering: the portal would lock the user after five attempts, but receives only two. */
+async function connectWithWrongPassword({ backend, surroundings }: Stage): Promise<void> {
   const credentialId = await connect(
     backend,
     { strategy: "strat_northwind_meters", name: "Mira Demo, mistyped", key: "meters-connect-wrong" },
@@ -95,7 +95,7 @@ async function readThroughFaults({ backend, surroundings }: Stage): Promise<void
   insist(total === READINGS && implausible.totalRecords === 1, "Readings are missing.");
   insist(
     faults.every(({ struck }) => struck > 0),
-    "Not every fault has struck.",
+    "Not every fault has occurred.",
   );
   await switchTarget(surroundings.portalUrl, {});
 }

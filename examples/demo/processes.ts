@@ -15,7 +15,7 @@ const FIRST_LINE_MS = 60_000;
 const STOP_MS = 12_000;
 
 const running = new Set<ChildProcess>();
-// A second Ctrl-C ends the demo at once: its programs are told, and end by themselves.
+// A second Ctrl-C ends the demo immediately: its programs receive the signal, too, and end by themselves.
 process.once("exit", () => running.forEach((child) => child.kill("SIGTERM")));
 
 function spawnProgram(file: string, arguments_: readonly string[], environment: Environment): ChildProcess {
@@ -30,7 +30,7 @@ function spawnProgram(file: string, arguments_: readonly string[], environment: 
   return child;
 }
 
-/** Starts a TypeScript program on this very Node and waits for its first line. Throws CommandFailed with what it said. */
+/** Starts a TypeScript program with the same Node and waits for its first line. Throws CommandFailed with its output. */
 export async function start(
   file: string,
   arguments_: readonly string[],
@@ -63,7 +63,7 @@ export async function start(
   return { child, firstLine };
 }
 
-/** Runs a program to its end and gives what it printed. Throws CommandFailed with what it said. */
+/** Runs a program to its end and returns its output. Throws CommandFailed with the output. */
 export async function runToEnd(
   file: string,
   arguments_: readonly string[],

@@ -48,7 +48,7 @@ async function play(stage: Stage): Promise<void> {
     { strategy: "strat_northwind_portal", name: "Dana Demo", key: "orders-connect" },
     async (hostedUrl) => await fillIn(hostedUrl, LOGIN),
   );
-  // The answer to one order gets lost on its way back, as it happens once in a while.
+  // The answer to one order is lost on its way back, as happens occasionally.
   await switchTarget(surroundings.portalUrl, {
     faults: [{ kind: "lost_answer", path: "/api/orders", count: 1 }],
   });
@@ -80,7 +80,7 @@ interface Review {
   readonly records: readonly Reviewed[];
 }
 
-/** What a reviewer sees: `latchkey reviews list` and `show`. */
+/** Shows what a reviewer sees: `latchkey reviews list` and `show`. */
 async function waitForReview({ backend, surroundings }: Stage, runId: string): Promise<Review> {
   const run = await follow(backend, runId);
   insist(run.progress_step === "awaiting_review", `The run did not wait: ${JSON.stringify(run)}`);
@@ -92,7 +92,10 @@ async function waitForReview({ backend, surroundings }: Stage, runId: string): P
   return { id, records: lines.map((line) => JSON.parse(line) as Reviewed) };
 }
 
-/** The demo is the reviewer: a minus is taken for a slip, freight is left out, and the line without a price stays as it is. */
+/**
+ * The demo acts as the reviewer: it corrects a wrong minus sign, excludes the freight line, and leaves the line without a price
+ * unchanged.
+ */
 async function approve({ surroundings }: Stage, { id, records }: Review): Promise<void> {
   const [slip, unwanted] = [findArticle(records, "CF-310"), findArticle(records, "KP-667")];
   const edits = join(surroundings.folder, "edits.ndjson");
@@ -126,7 +129,7 @@ function findArticle(records: readonly Reviewed[], article: string): Reviewed {
   return found;
 }
 
-/** What the results say, beside what the portal holds. */
+/** Compares the results with the portal's data. */
 async function compare({ backend, surroundings }: Stage, runId: string): Promise<void> {
   const [orders, documents, portal] = await Promise.all([
     readResults<Placed>(backend, runId, "orders"),
@@ -148,7 +151,7 @@ async function compare({ backend, surroundings }: Stage, runId: string): Promise
   const found = orders.records.filter(({ data }) => data.status === "found").length;
   insist(
     isSame && held.size === orders.totalRecords && portal.orders.length === orders.totalRecords,
-    "The portal holds other orders than the results say.",
+    "The portal's orders differ from the results.",
   );
   insist(found === 1, `${found} orders were found by their token instead of one.`);
   print(
@@ -159,7 +162,7 @@ async function compare({ backend, surroundings }: Stage, runId: string): Promise
     ({ id, sha256 }) => id === handedIn?.data.number && sha256 === handedIn.data.sha256,
   );
   insist(isTheFile, "The portal did not get the file that came with the trigger.");
-  print(`The file lies at the portal as ${handedIn?.data.number}, byte for byte.`);
+  print(`The portal stored the file as ${handedIn?.data.number}, byte for byte.`);
 }
 
 /** The same list as a sheet, which the reviewer rejects: the run is cancelled, and nothing is ordered. */
@@ -168,7 +171,7 @@ async function rejectSheet(stage: Stage, credentialId: string, before: readonly 
   const runId = await triggerWith(stage, credentialId, XLSX, "xlsx");
   const { id, records } = await waitForReview(stage, runId);
   const articles = (all: readonly Reviewed[]): string => JSON.stringify(all.map(({ data }) => data));
-  insist(articles(records) === articles(before), "The sheet says something else than the CSV.");
+  insist(articles(records) === articles(before), "The sheet differs from the CSV.");
   await surroundings.latchkey("reviews", "reject", id, "--by", "demo", "--reason", "ordered already");
   const { status } = await followDecided(backend, runId);
   const { orders } = await readTarget(surroundings.portalUrl);

@@ -10,7 +10,7 @@ import { heading, RETURN_URL } from "./steps.ts";
 import { openSurroundings, type Needs, type Surroundings } from "./surroundings.ts";
 
 const PORTAL_DELAY_MS = 120;
-/** Of the named examples, which send many requests. */
+/** The portal's delay for the named examples, which send many requests. */
 const PORTAL_DELAY_SHORT_MS = 15;
 
 /** Plays the whole flow, or the named examples, on real parts. With `once` it ends after printing. */
@@ -19,7 +19,7 @@ export async function runDemo(
   { name, once }: { readonly name: string | undefined; readonly once: boolean },
 ): Promise<void> {
   const examples = name === undefined ? null : findExamples(name);
-  // Ctrl-C in the middle, or a closed terminal: the programs are stopped and the throw-away folder goes all the same.
+  // Ctrl-C in the middle, or a closed terminal: the programs are stopped and the temporary folder is removed as well.
   const interrupt = stopSignal(["SIGINT", "SIGTERM", "SIGHUP"]);
   heading("1. The programs");
   const surroundings = await openSurroundings(foreign, needsOf(examples), print, interrupt.signal);
@@ -66,7 +66,7 @@ async function playExamples(surroundings: Surroundings, examples: readonly Examp
   }
   heading("To look at");
   showPlaces(surroundings);
-  print(`What the portal holds and has seen:  ${surroundings.portalUrl}/__control`);
+  print(`What the portal has stored and received:  ${surroundings.portalUrl}/__control`);
 }
 
 function showPlaces({ serviceUrl, portalUrl, operator }: Surroundings): void {

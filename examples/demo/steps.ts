@@ -20,12 +20,12 @@ export function heading(text: string): void {
   print(paint("bold", `\n${text}`));
 }
 
-/** The demo has seen something else than it is there to show. */
+/** The demo did not work as expected. */
 export function insist(isSo: boolean, otherwise: string): void {
   if (!isSo) throw new CommandFailed(otherwise);
 }
 
-/** Collects a credential by a hosted session; `submit` is what the end user does with it, and gives where they are sent. */
+/** Collects a credential with a hosted session. `submit` acts for the end user and returns the URL to which they are redirected. */
 export async function connect(
   backend: Backend,
   request: { readonly strategy: string; readonly name: string; readonly key: string },
@@ -83,7 +83,7 @@ export async function followToEnd(backend: Backend, runId: string): Promise<void
   insist(run.status === "completed", `The run ended: ${JSON.stringify(run.error)}`);
 }
 
-/** Goes on after a person has decided: until the run does not wait any more. */
+/** Continues after a person has decided, until the run does not wait any more. */
 export async function followDecided(backend: Backend, runId: string): Promise<RunStatus> {
   let { body } = await backend.call("GET", `/blueprint-runs/${runId}/status`);
   while (body["progress_step"] === "awaiting_review") {

@@ -11,9 +11,9 @@ const LEDGER_ORIGIN = "http://127.0.0.1:4601";
 const APP_ORIGIN = "http://127.0.0.1:3000";
 const SERVICE_PORT = "8080";
 
-/** What is shown needs. */
+/** What the demonstrated example needs. */
 export interface Needs {
-  /** Below `examples/`; these alone are applied. */
+  /** Documents below `examples/`; only these are applied. */
   readonly documents: readonly string[];
   /** How long the portal takes for an answer: as on a real network, and long enough to see the steps. */
   readonly portalDelayMs: number;
@@ -26,22 +26,25 @@ export interface Surroundings {
   readonly portalUrl: string;
   readonly serviceUrl: string;
   readonly apiKey: string;
-  /** Who may sign in to the dashboard. Of the demo alone: it goes with the throw-away folder. */
+  /** The operator of the dashboard. Only for the demo: it is deleted with the temporary folder. */
   readonly operator: { readonly email: string; readonly password: string };
   /** Files of the examples. */
   readonly examples: string;
   /** Throw-away, for the demo's own files. */
   readonly folder: string;
-  /** Runs a command as the operator, and gives what it prints. */
+  /** Runs a command as the operator, and returns its output. */
   latchkey(...arguments_: readonly string[]): Promise<string>;
-  /** Starts Ledgerly, a customer's application, and gives its URL. */
+  /** Starts Ledgerly, a customer's application, and returns its URL. */
   startCustomerApp(): Promise<string>;
   /** Aborted when the demo is told to stop. */
   readonly stopped: AbortSignal;
   close(): Promise<void>;
 }
 
-/** Starts everything; `foreign` is the environment without settings of ours, which are for a real service. When `stopped` is aborted meanwhile, or a step fails, it stops what it has started and throws. */
+/**
+ * Starts everything. `foreign` is the environment without our settings, which are for a real service. If `stopped` aborts, or a
+ * step fails, stops what it has started and throws.
+ */
 export async function openSurroundings(
   foreign: Environment,
   needs: Needs,
@@ -51,7 +54,7 @@ export async function openSurroundings(
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-"));
   const programs: Program[] = [];
   const close = async (): Promise<void> => {
-    // The last one first: the service before the portal that it logs in to.
+    // In reverse order: the service before the portal that it logs in to.
     for (const program of programs.toReversed()) await program.stop();
     rmSync(folder, { recursive: true, force: true });
   };
@@ -63,7 +66,7 @@ export async function openSurroundings(
       LATCHKEY_DATA_DIR: dataFolder,
       LATCHKEY_LOG_LEVEL: "warn",
     };
-    say("Making a throw-away data folder with an embedded PostgreSQL …");
+    say("Creating a temporary data folder with an embedded PostgreSQL …");
     const [portal] = await together([
       startPortal(foreign, needs.portalDelayMs, programs),
       runToEnd(main, ["init"], surroundings),
@@ -108,7 +111,7 @@ export async function openSurroundings(
   }
 }
 
-/** Secrets of the account, which may be sent to the portal alone. */
+/** Secrets of the account that may only be sent to the portal. */
 async function setSecrets(
   latchkey: Surroundings["latchkey"],
   secrets: Needs["secrets"],
@@ -123,7 +126,7 @@ async function setSecrets(
   }
 }
 
-/** For the customer's backend, and for who looks at the dashboard. */
+/** For the customer's backend, and for you when you look at the dashboard. */
 async function makeAccess(
   latchkey: Surroundings["latchkey"],
   stopped: AbortSignal,
@@ -139,7 +142,7 @@ async function makeAccess(
   };
 }
 
-/** All of them, or the first failure when each has ended: nothing is still being started when the cleaning up begins. */
+/** Waits for all of them, and then throws the first failure, so that nothing is still being started when the clean-up begins. */
 async function together<T extends readonly unknown[]>(work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   await Promise.allSettled(work);
   return (await Promise.all(work)) as unknown as T;
@@ -164,7 +167,7 @@ interface AppNeeds {
   readonly foreign: Environment;
   readonly serviceUrl: string;
   readonly key: string;
-  /** The folder of what was applied. */
+  /** The folder of the applied documents. */
   readonly documents: string;
   latchkey(...arguments_: readonly string[]): Promise<string>;
 }
@@ -179,14 +182,14 @@ async function startCustomerApp(needs: AppNeeds, programs: Program[]): Promise<s
   programs.push({ stop: async () => await stop(app) });
   const url = app.firstLine.replace(/^.* at /, "");
   if (url === APP_ORIGIN) return url;
-  // Its users come back to where it is: the account must allow it.
+  // Its users are redirected back to it, so the account must allow its origin.
   const account = join(needs.documents, "account.yaml");
   writeFileSync(account, readFileSync(account, "utf8").replaceAll(APP_ORIGIN, url));
   await needs.latchkey("apply", "-f", needs.documents);
   return url;
 }
 
-/** The service. When it ends by itself (somebody tries kill -9) it is started again, on its port and data. */
+/** The service. If it ends unexpectedly (for example because you try kill -9), it is restarted with the same port and data. */
 async function startService(main: string, environment: Environment, programs: Program[]): Promise<Started> {
   const serve = async (port: string): Promise<Started> =>
     await start(main, ["serve"], { ...environment, LATCHKEY_PORT: port });
@@ -221,7 +224,7 @@ async function onPortOrAnother(begin: (port: string) => Promise<Started>, port: 
   }
 }
 
-/** The example documents, with the portal's and the ledger's origin as they are in this demo. */
+/** The example documents, with the portal's and the ledger's origins of this demo. */
 function copyDocuments(
   examples: string,
   documents: readonly string[],

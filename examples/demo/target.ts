@@ -1,6 +1,6 @@
 import { CommandFailed } from "#cli/output.ts";
 
-/** What the portal shows of itself at `/__control`: what it has seen and holds, as nobody but the target can know it. */
+/** The portal's internal state at `/__control`: the requests that it has received and its data, which only the target can know. */
 export interface TargetState {
   readonly addresses: { readonly portal: string; readonly ledger: string };
   /** By route and status: how many requests. */
@@ -34,7 +34,7 @@ export async function readTarget(portalUrl: string): Promise<TargetState> {
   return await control(portalUrl, {});
 }
 
-/** Sets the portal's fault switches; what is left out is off. */
+/** Sets the portal's fault switches; omitted ones are off. */
 export async function switchTarget(portalUrl: string, switches: Switches): Promise<void> {
   await control(portalUrl, {
     method: "PUT",

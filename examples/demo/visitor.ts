@@ -5,15 +5,15 @@ interface Page {
   readonly url: string;
   readonly status: number;
   readonly html: string;
-  /** Where it sends the browser on, whole. */
+  /** The absolute URL to which it redirects the browser. */
   readonly location: string | null;
 }
 
 const STEPS_MAX = 20;
 
 /**
- * An end user's browser without script: cookies by host, forms filled in by the names of their controls, redirects followed.
- * Gives where it was sent in the end: the first address at `leaves`, which is not opened.
+ * An end user's browser without scripts: it has cookies by host, fills in forms by the names of their controls, and follows
+ * redirects. Returns the first URL that starts with `leaves`, which is not opened.
  */
 export async function walk(
   startUrl: string,
@@ -60,7 +60,7 @@ async function open(jar: Jar, url: string, form?: URLSearchParams): Promise<Page
   };
 }
 
-/** Sends the page's form: its hidden inputs, what the end user answers, and the button that they press. */
+/** Submits the page's form: its hidden inputs, the end user's entries, and the button that they press. */
 async function submit(jar: Jar, page: Page, answers: Readonly<Record<string, string>>): Promise<Page> {
   const $ = load(page.html);
   const form = $('form[method="post"]').first();

@@ -99,7 +99,7 @@ $HTTP["url"] =~ "^/dav(/|$)" {
     /login check \(PROPFIND \/dav\/\): expected status 207, got 401/,
   );
   assert.deepEqual((await run("files-box")).status.status, "completed");
-  assert.match((await run("files-box")).detail ?? "", /MKCOL \/dav\/box\/ answered 405/);
+  assert.match((await run("files-box")).detail ?? "", /MKCOL \/dav\/box\/ returned 405/);
   const items = [
     { name: "one.txt", text: "eins ä" },
     { name: "two words.txt", text: "zwei" },
@@ -118,7 +118,7 @@ $HTTP["url"] =~ "^/dav(/|$)" {
     dataOf(await run("files-move", moved)).map(({ status }) => status),
     [201],
   );
-  assert.match((await run("files-move", moved)).detail ?? "", /answered 404; expected is 200 to 299/);
+  assert.match((await run("files-move", moved)).detail ?? "", /returned 404; expected 200 to 299/);
   assert.deepEqual(
     dataOf(await run("files-list"))
       .map(({ href }) => String(href))
@@ -228,7 +228,7 @@ test("Radicale: a calendar by CalDAV, read as iCalendar and grouped", { skip }, 
   assert.equal((await run("calendar-write", items)).status.status, "completed");
   assert.match(
     (await run("calendar-write", items)).detail ?? "",
-    /record 0 answered 412; expected is 200 to 299/,
+    /record 0 returned 412; expected 200 to 299/,
   );
   assert.deepEqual(
     dataOf(await run("calendar-list"))

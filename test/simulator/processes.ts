@@ -6,7 +6,7 @@ import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { closeAudit } from "#actions/audit/close-audit.ts";
 import type { Services } from "#actions/services.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
-import type { RunNews } from "#db/runs/run-notifier.ts";
+import type { RunChanges } from "#db/runs/run-notifier.ts";
 import { LoginTurns } from "#engine/login/login-turns.ts";
 import { SelfFence } from "#engine/self-fence.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -49,7 +49,7 @@ export interface Surroundings {
 export interface Parts {
   readonly self: SimProcess;
   readonly db: Database;
-  readonly news: RunNews;
+  readonly news: RunChanges;
   readonly log: Log;
 }
 

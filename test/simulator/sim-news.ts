@@ -1,9 +1,9 @@
-import type { NewsListener, RunNews } from "#db/runs/run-notifier.ts";
+import type { ChangeListener, RunChanges } from "#db/runs/run-notifier.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 interface Member {
   readonly self: SimProcess;
-  readonly listeners: Set<NewsListener>;
+  readonly listeners: Set<ChangeListener>;
 }
 
 type Kind = "changed" | "stop" | "waiting" | "left";
@@ -14,7 +14,7 @@ export class NewsNetwork {
   /** Of messages between processes. */
   lost = 0;
 
-  join(self: SimProcess): RunNews {
+  join(self: SimProcess): RunChanges {
     const member: Member = { self, listeners: new Set() };
     this.#members.push(member);
     const here = <K extends Kind>(kind: K, ids: readonly string[]): void => {
