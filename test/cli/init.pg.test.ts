@@ -148,7 +148,7 @@ describe("serve refuses, with exit code 1 and what to do,", () => {
   test("without the master key, when it is to work", async () => {
     await refused(
       folderWith({ "signing.key": keys.signing }),
-      /There is no master key: .*Run `latchkey init`.*or give the key/,
+      /There is no master key: .*Run `latchkey init`.*or provide the key/,
     );
   });
   test("with the master key of another installation", async () => {

@@ -197,7 +197,7 @@ describe("LATCHKEY_MIGRATE=off", () => {
     await owner.query(`revoke update on run from ${roles.service}`);
     await refused(
       environment,
-      /lacks rights on table public\.run of \S+_owner|lacks rights on table run of \S+_owner/,
+      /lacks privileges on table public\.run of \S+_owner|lacks privileges on table run of \S+_owner/,
     );
     await owner.query(`revoke all on schema_migration from ${roles.service}`);
     await refused(environment, /may not read the list of migrations/);

@@ -113,7 +113,7 @@ test("a wrong password, basic: the check says so; without one the node does, and
 });
 
 test("a wrong form selector, extract or control is named, with what the page has", async () => {
-  assert.match(await runAs("selector"), /the page before has no form `form#inn`/);
+  assert.match(await runAs("selector"), /the previous page has no form `form#inn`/);
   assert.match(
     await runAs("extract"),
     /extract csrf found nothing \(css `input\[name=csfr\]`, attr `value`\)/,

@@ -109,7 +109,7 @@ test("a form that a script makes is said to be one", async () => {
   const id = await bench.connect("strat_form", { user: "ana", pass: "right" });
   assert.match(
     String((await bench.run("form", { credential_id: id })).detail),
-    /has no form `form#in`; it has no form at all, but scripts: JavaScript builds it\. Look up in a browser's network tab/,
+    /has no form `form#in`; it has no form at all, only scripts: JavaScript creates it\. Find its requests in a browser's network tab/,
   );
 });
 

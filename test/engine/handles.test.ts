@@ -192,7 +192,7 @@ test("a value that no header may hold is refused, and not shown", async () => {
   const door = doorOf(RUN, ["line\nof-the-login"]);
   const handle = JSON.parse(await seen(door, JSON.stringify(["line\nof-the-login"])))[0] as string;
   assert.throws(() => header(door, handle), {
-    message: /^the header x-a would hold a value with a character/,
+    message: /^the header x-a would have a value with a character/,
   });
 });
 

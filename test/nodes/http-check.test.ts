@@ -90,7 +90,7 @@ test("check: paginate has one kind, with its own keys, and only records can be p
   assert.match(first({ page: 1 }), /needs `param`/);
   assert.match(first({ link_header: true, param: "p" }), /`param` is not allowed/);
   assert.match(first({ link_header: false }), /schema/);
-  assert.match(first({ page: 1, param: "p", size: 3 }), /belongs to `offset`/);
+  assert.match(first({ page: 1, param: "p", size: 3 }), /is only for `offset`/);
   assert.match(first({ offset: 0, param: "p", size_param: "n" }), /size/);
   assert.match(first({ page: 1, param: "p", max_pages: 0 }), /schema/);
   assert.match(first({ page: 1, param: "p" }, {}), /only records can be paginated/);

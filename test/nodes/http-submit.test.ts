@@ -157,7 +157,7 @@ test("what makes no sense is refused by place, with the remedy", () => {
   assert.match(refusal({ submit: { form: "f", fields: {} } }), /schema/);
   assert.match(
     refusal({ submit, effect: "read", records: "$", paginate: { page: 1, param: "p" } }),
-    /^paginate: a form is sent once and has no pages/,
+    /^paginate: a form is submitted once and has no pages/,
   );
   assert.match(refusal({ submit, save: "file" }), /^save: the answer of a write is not a file/);
   assert.match(refusal({ submit }, { json: {} }), /^request\.json: a GET request has no body/);

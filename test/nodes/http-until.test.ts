@@ -125,7 +125,7 @@ test("mistakes are refused where they stand", () => {
   );
   assert.match(
     String(at(DONE, { max_bytes: 200_000_000, save: "file" })),
-    /^max_bytes,only what is read as a stream/,
+    /^max_bytes,only streamed responses/,
   );
   assert.deepEqual(at({ status: [200] }, { max_bytes: 200_000_000, save: "file" }), []);
 });

@@ -153,7 +153,7 @@ test("check: one way to tell, selectors, and a warning where any page would do",
   assert.match(messages({ request })[0] ?? "", /^verify: add a condition .*`when` .*`text` or `css`$/);
   assert.deepEqual(messages({ request, text: "a", css: "b" }), []);
   assert.match(messages({ request, css: "tr[" })[0] ?? "", /^verify\.css: `tr\[` is not a CSS selector/);
-  assert.match(messages({ request, css: "tr{{ a" })[0] ?? "", /^verify\.css: a `\{\{` of the selector/);
+  assert.match(messages({ request, css: "tr{{ a" })[0] ?? "", /^verify\.css: the selector has a `\{\{`/);
   assert.match(messages({ request, text: "a", expect: { css: "b[" } })[0] ?? "", /^verify\.expect\.css: /);
   assert.deepEqual(messages({ request, css: "#r{{ id }}" }), []);
   const warned = (verify: JsonObject): number =>

@@ -25,7 +25,7 @@ test("next_url follows the address in the body, from where the page came from, a
   }
   for (const [value, problem] of [
     [7, /page 3: paginate.next_url evaluates to a number; it must be a url, or nothing at the end/],
-    ["https://", /page 3: paginate.next_url gives what is not a url/],
+    ["https://", /page 3: paginate.next_url is not a valid url/],
     ["https://evil.example/2", /page 4: .*its origin is not one of the allowed hosts/],
   ] as const) {
     last = value;

@@ -96,7 +96,7 @@ test("every mistake of the files is named with its file and the remedy, all at o
     ],
     [
       file("final.js", plain("final", "{}", ', gives: "results"')),
-      /only the built-in `output` gives results/,
+      /only the built-in `output` can write results/,
     ],
     [file("twice.mjs", plain("twice")), /^$/],
     [file("twice.js", plain("twice")), /already defines the type `twice`; choose another name\./],

@@ -338,7 +338,7 @@ test("a strategy from before, whose secret is a variable: it goes on, is named, 
   assert.deepEqual(await bench.refusals(changed), []);
   assert.match(
     String(await bench.refusals(changed.replace("/token", "/other"))),
-    /login\.client_secret_env nothing says where/,
+    /login\.client_secret_env nothing defines where/,
   );
   await bench.apply(`${strategy("strat_old", login)}\nname: Old`);
 

@@ -98,7 +98,7 @@ test("a document that names a variable is refused, whatever variable it is", asy
     const document = `strategy: strat_new\naccount: acme\nhosts: ["${trap.url}"]\nlogin: { ${login} }`;
     assert.match(
       String(await bench.refusals(document)),
-      /login\.client_secret_env (nothing says where|`\w+` is a variable of the service itself)/,
+      /login\.client_secret_env (nothing defines where|`\w+` is one of the service's own variables)/,
     );
   }
   assert.deepEqual(trap.all, []);

@@ -233,7 +233,7 @@ test("apply wants a request or a submit, a page before it, and a selector", () =
     [[{ submit: { form: "form", fields } }], /^steps\.0\.submit: there is no page before the first step/],
     [
       [first, { ...first, submit: { form: "form", fields } }],
-      /^steps\.1\.submit: a step has a `request` or a `submit`, not both/,
+      /^steps\.1\.submit: a step can't have both a `request` and a `submit`/,
     ],
     [[first, { submit: { form: "f[", fields } }], /^steps\.1\.submit\.form: `f\[` is not a CSS selector/],
     [[first, { submit: { form: "form", feilds: {} } }], /schema/],
