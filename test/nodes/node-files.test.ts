@@ -72,7 +72,7 @@ test("every mistake of the files is named with its file and the remedy, all at o
     [file("misnamed.js", plain("named")), /it defines the type `named`, so its name must be named\.js/],
     [file("Bad-Name.js", plain("Bad-Name")), /the type "Bad-Name" must have lower-case letters/],
     [file("map.js", plain("map")), /the type `map` is built in; choose another name\./],
-    [file("browser.js", plain("browser")), /the type `browser` is one of Latchkey's own/],
+    [file("browser.js", plain("browser")), /the type `browser` is built in/],
     [
       file("wrong_schema.js", plain("wrong_schema", '{ field: { type: "strin" } }')),
       /`schema`: not a JSON Schema/,

@@ -84,7 +84,7 @@ for (const variable of PLANTED) {
     const run = await bench.run("items", { credential_id: credential });
     assert.deepEqual(trap.all, []);
     assert.equal(run.status.status, "failed");
-    assert.match(String(run.detail), new RegExp(`${variable} is a variable of the service itself`));
+    assert.match(String(run.detail), new RegExp(`${variable} is one of the service's own variables`));
     await plantVersion("strat_form", variable);
     const { body: session } = await bench.caller.post("/credential-sessions", { strategy_id: "strat_form" });
     await assert.rejects(new Visitor().leave(session.hosted_url, { secret: "own" }), /stayed: 502/);
