@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "./operator-operations.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import { must } from "#lib/assert.ts";
 

@@ -2,7 +2,7 @@ import { DOCUMENT_URL } from "#api/openapi-routes.ts";
 import { COMMON_FAILURES, errorExample } from "#contract/failures.ts";
 import type { Failure, Operation, Parameter } from "#contract/operation.ts";
 import { requiredOf, type OperatorOperation } from "#contract/operator/operation.ts";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "./operator-operations.ts";
 import { PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
 import { writeDocument } from "./openapi-document.ts";
 import type { OpenApiDocument } from "./openapi-types.ts";

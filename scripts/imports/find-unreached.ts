@@ -14,8 +14,6 @@ const ENTRIES: readonly string[] = [
 /** Files of `src/` that scripts and tests alone read, each with why it stands there. */
 const FOR_OTHERS: Readonly<Record<string, string>> = {
   "src/contract/*.ts": "the public API: its documents are made of it, and tests hold every answer against it",
-  "src/contract/operator/operations.ts":
-    "the order of the contract's operations, from which documents and the dashboard's calls are made",
 };
 
 /** The files of `src/` that nothing at run time needs. `graph` must have the programs of threads and processes. */

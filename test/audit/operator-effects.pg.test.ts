@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { totpSecretOf } from "#actions/operators/second-factor.ts";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { Visitor } from "../oauth/oauth-setup.ts";

@@ -5,12 +5,12 @@ import type { Command } from "commander";
 import type { Composition } from "#cli/composition.ts";
 import { EXIT_CODES } from "#cli/output.ts";
 import { buildProgram } from "#cli/program.ts";
-import { OPERATIONS } from "#contract/operations.ts";
+import { OPERATIONS } from "../../scripts/generate/operations.ts";
 import * as blueprints from "#contract/operator/blueprints.ts";
 import * as credentials from "#contract/operator/credentials.ts";
 import * as proposals from "#contract/operator/proposals.ts";
 import * as runs from "#contract/operator/runs.ts";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { SETTINGS } from "#service/settings/settings.ts";
 
 const LIST = "test/fixtures/held-surface.txt";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
 

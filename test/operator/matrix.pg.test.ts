@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import Fastify from "fastify";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "#domain/operator.ts";
 import { registerOperator } from "#operator/routes.ts";
 import { operatorDocument } from "../../scripts/generate/operator-document.ts";

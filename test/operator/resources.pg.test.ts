@@ -1,7 +1,7 @@
 // What operators see and do: each answer is what its schema says, each effect is on record, and no answer holds a secret.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { eventually, PATIENCE_MS, until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";

@@ -1,7 +1,7 @@
 // SECURITY.md: account secrets go in by the operator API and never come out; each change is on record, and one that is used stays.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { connect, openCaller } from "../caller.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { setAccountSecret } from "#actions/secrets/set-account-secret.ts";
-import { OPERATOR_OPERATIONS } from "#contract/operator/operations.ts";
+import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { readConfig } from "#service/settings/settings.ts";
 import { openKeySource } from "#service/open-key-source.ts";

@@ -18,9 +18,7 @@ export const listSecrets = defineOperation({
   summary: "List account secrets, by account and name",
   description: "Values are never returned.",
   permission: "secret.read",
-  query: closed({
-    account: ofAccount,
-  }),
+  query: closed({ account: ofAccount }),
   answer: closed(
     {
       items: Type.Array(

@@ -60,9 +60,7 @@ export const listWriteGroups = defineOperation({
   summary: "List uncertain writes by node, oldest first",
   description: "At most 1,000 nodes. The uncertain writes of one node usually have the same cause.",
   permission: "review.read",
-  query: closed({
-    account: ofAccount,
-  }),
+  query: closed({ account: ofAccount }),
   answer: whole(
     "WriteGroups",
     closed(

@@ -1,21 +1,21 @@
-import * as accounts from "./accounts.ts";
-import * as audit from "./audit.ts";
-import * as blueprints from "./blueprints.ts";
-import * as config from "./config.ts";
-import * as credentials from "./credentials.ts";
-import * as events from "./events.ts";
-import type { OperatorOperation } from "./operation.ts";
-import * as oidc from "./oidc.ts";
-import * as operators from "./operators.ts";
-import * as keys from "./keys.ts";
-import * as proposals from "./proposals.ts";
-import * as reviews from "./reviews.ts";
-import * as runs from "./runs.ts";
-import * as secrets from "./secrets.ts";
-import * as session from "./session.ts";
-import * as strategies from "./strategies.ts";
-import * as system from "./system.ts";
-import * as writes from "./writes.ts";
+import * as accounts from "#contract/operator/accounts.ts";
+import * as audit from "#contract/operator/audit.ts";
+import * as blueprints from "#contract/operator/blueprints.ts";
+import * as config from "#contract/operator/config.ts";
+import * as credentials from "#contract/operator/credentials.ts";
+import * as events from "#contract/operator/events.ts";
+import type { OperatorOperation } from "#contract/operator/operation.ts";
+import * as oidc from "#contract/operator/oidc.ts";
+import * as operators from "#contract/operator/operators.ts";
+import * as keys from "#contract/operator/keys.ts";
+import * as proposals from "#contract/operator/proposals.ts";
+import * as reviews from "#contract/operator/reviews.ts";
+import * as runs from "#contract/operator/runs.ts";
+import * as secrets from "#contract/operator/secrets.ts";
+import * as session from "#contract/operator/session.ts";
+import * as strategies from "#contract/operator/strategies.ts";
+import * as system from "#contract/operator/system.ts";
+import * as writes from "#contract/operator/writes.ts";
 
 /** Every operation of the operator API, in the order of its document. */
 export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
