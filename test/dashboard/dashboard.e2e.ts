@@ -88,7 +88,11 @@ test("an admin signs in with a code, comes to the page that was asked for, and s
 
 test("a first admin sets up the second factor, sees the recovery codes once, and is in; axe finds nothing, light and dark", async () => {
   const admin = await stage.operators.operator("admin");
-  const context = await stage.newContext({ colorScheme: "light" });
+  const context = await stage.newContext({
+    colorScheme: "light",
+    // What a person's click allows, and a browser without a window does not.
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
   const page = await context.newPage();
   const assertAccessible = async (what: string): Promise<void> => {
     assert.deepEqual(await axeLightAndDark(page), [], what);
@@ -112,6 +116,8 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   await assertAccessible("the recovery codes");
   await page.getByRole("button", { name: "Copy all" }).click();
   await page.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await page.evaluate<string>("navigator.clipboard.readText()");
+  assert.equal(new Set(copied.split("\n")).size, 10);
   await page.getByRole("button", { name: "I've saved these codes" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await context.close();
