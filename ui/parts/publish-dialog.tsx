@@ -114,7 +114,7 @@ function Conflict({ of, baseVersion }: { readonly of: ConflictData; readonly bas
     <Note tone="bad" title={`${by} published version ${of.version}`} isAlert>
       {of.applied_at !== null && (
         <Text size="sm">
-          <Time at={of.applied_at} />.{" "}
+          Published <Time at={of.applied_at} />.{" "}
           {baseVersion === 0
             ? "A document of this name exists already. If you publish, yours replaces it."
             : `Your changes are based on version ${baseVersion}. If you publish, your document replaces version ${of.version} with all of its changes.`}
