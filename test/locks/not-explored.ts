@@ -1,0 +1,42 @@
+const OPERATORS_ROW = "it locks the operator's own row alone, first, and what belongs to it after";
+const APPLY_LOCK = "it holds the lock of apply, one transaction at a time, as `apply documents` does";
+const KEYS_LOCK = "it holds the lock of the table of keys, one transaction at a time, and writes a file";
+
+/** What opens a transaction and is in no pair, as `file#function`: why not. */
+export const NOT_EXPLORED: Readonly<Record<string, string>> = {
+  "src/actions/config/end-proposal.ts#discardProposal": "it locks one proposal, and nothing after it",
+  "src/actions/credentials/bind-credentials.ts#mark": "it inserts one row, once for an installation",
+  "src/actions/credentials/permit-rebinding.ts#permitRebinding": APPLY_LOCK,
+  "src/actions/credentials/rebind-credentials.ts#rebindCredential":
+    "it has the turn to log in, which `log in` takes, and its rows are those of this one credential",
+  "src/actions/credentials/restore-reconcile.ts#reconcileRestore":
+    "a command after a restore; each transaction deletes one credential, as `delete a credential` does",
+  "src/actions/keys/create-api-key.ts#createApiKey": "it inserts rows of its own",
+  "src/actions/operators/confirm-proposal.ts#confirmProposal": APPLY_LOCK,
+  "src/actions/operators/create-first-operator.ts#createFirstOperator": "it inserts rows of its own",
+  "src/actions/operators/manage-operators.ts#createOperator": "it inserts rows of its own",
+  "src/actions/operators/manage-operators.ts#change": OPERATORS_ROW,
+  "src/actions/operators/oidc-sign-in.ts#finishOidcSignIn": OPERATORS_ROW,
+  "src/actions/operators/oidc-step-up.ts#finishOidcStepUp": OPERATORS_ROW,
+  "src/actions/operators/own-session.ts#endOwnSession": OPERATORS_ROW,
+  "src/actions/operators/own-session.ts#stepUp": OPERATORS_ROW,
+  "src/actions/operators/own-sign-in.ts#changePassword": OPERATORS_ROW,
+  "src/actions/operators/own-sign-in.ts#beginSecondFactor": OPERATORS_ROW,
+  "src/actions/operators/own-sign-in.ts#confirmSecondFactor": OPERATORS_ROW,
+  "src/actions/operators/own-sign-in.ts#renewRecoveryCodes": OPERATORS_ROW,
+  "src/actions/operators/sign-in.ts#admit": OPERATORS_ROW,
+  "src/actions/sessions/embedded-flow.ts#chooseInFlow":
+    "it locks the row of the embedded session first, as a submit of one of its slots does",
+  "src/actions/vault/master-keys.ts#addKey": KEYS_LOCK,
+  "src/actions/vault/master-keys.ts#registerKey": KEYS_LOCK,
+  "src/actions/vault/master-keys.ts#promoteKey": KEYS_LOCK,
+  "src/actions/vault/master-keys.ts#retireKey": KEYS_LOCK,
+  "src/db/audit-entries.ts#inSnapshot": "it only reads",
+  "src/db/connection/migrate.ts#withMigrationLock":
+    "it holds the lock of migrations; what it may wait for is tested by test/db/migrate.pg.test.ts",
+  "src/db/invariants/invariants.ts#inLongSnapshot": "it only reads",
+  "src/db/operators/operators.ts#renewPasswordHash": OPERATORS_ROW,
+  "src/db/signing/check-signed-rows.ts#acceptRow": "it changes one row, and inserts others",
+  "src/db/signing/first-signing.ts#signFirstRows": "at a start, under a lock of its own, once for each kind",
+  "src/db/signing/row-alarms.ts#record": "it inserts rows of its own",
+};

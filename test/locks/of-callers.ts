@@ -1,0 +1,100 @@
+import { deleteCredential, deleteCredentialAs } from "#actions/credentials/delete-credential.ts";
+import { findStored, replayOrRun } from "#actions/replay-or-run.ts";
+import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
+import { findTriggeredBlueprint, triggerRun, triggerRunTogether } from "#actions/runs/trigger-run.ts";
+import { readHostedById, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import { fingerprint } from "#domain/idempotency.ts";
+import type { TriggerBody } from "#domain/trigger-routing.ts";
+import { OPERATOR, type Parts, type Transaction } from "./transaction.ts";
+
+const BODY: TriggerBody = new Map([
+  ["rows", { kind: "json", text: '[{"n":1}]', isNull: false, items: null }],
+]);
+const withCredentials = (...ids: readonly string[]): TriggerBody =>
+  new Map([["credential_ids", { kind: "string", text: ids.join(",") }]]);
+
+/** As `POST /blueprints/{blueprintKey}/trigger` does it, after its HTTP. */
+async function trigger(parts: Parts, blueprint: string, body: TriggerBody, key: string | null) {
+  const { caller } = parts.scene;
+  const accountId = caller.account.id;
+  const version = await findTriggeredBlueprint(parts, caller, blueprint);
+  const place = parts.quotas.open(accountId);
+  const request = {
+    accountId,
+    key,
+    stored: key === null ? undefined : await findStored(parts, accountId, key),
+    fingerprint: () => fingerprint("POST", [blueprint], { kind: "json", canonical: blueprint }),
+  };
+  return await replayOrRun(
+    parts,
+    request,
+    async (tx) => await triggerRun(tx, caller, version, body, place),
+    async (claim) => await triggerRunTogether(parts, caller, version, body, { claim, place }),
+  );
+}
+
+const NEW_RUNS = "src/db/keyed-inserts.ts#insertedTogether";
+
+export const OF_CALLERS: readonly Transaction[] = [
+  {
+    name: "trigger",
+    opens: [NEW_RUNS, "src/actions/replay-or-run.ts#replayOrRun"],
+    run: async (parts) => await trigger(parts, "reads", withCredentials(parts.scene.credential), null),
+  },
+  {
+    name: "trigger with a key",
+    opens: [NEW_RUNS, "src/actions/replay-or-run.ts#claimAndRun"],
+    run: async (parts) =>
+      await trigger(parts, "joins", withCredentials(parts.scene.credential, parts.scene.other), "order-1"),
+  },
+  {
+    name: "two triggers of a process",
+    opens: [NEW_RUNS],
+    run: async (parts) =>
+      await Promise.all(["order-2", "order-1"].map(async (key) => await trigger(parts, "sends", BODY, key))),
+  },
+  {
+    name: "cancel a held run",
+    opens: ["src/actions/runs/cancel-run.ts#cancelRunAsOperator"],
+    run: async ({ db, signing, scene }) => await cancelRunAsOperator(db, signing, scene.held.run.id),
+  },
+  {
+    name: "cancel a parked run",
+    opens: ["src/actions/runs/cancel-run.ts#cancelRunAsOperator"],
+    run: async ({ db, signing, scene }) => await cancelRunAsOperator(db, signing, scene.parked.run),
+  },
+  {
+    name: "cancel a queued run",
+    opens: ["src/actions/runs/cancel-run.ts#cancelRunAsOperator"],
+    run: async ({ db, signing, scene }) => await cancelRunAsOperator(db, signing, scene.queued[1] ?? ""),
+  },
+  {
+    name: "delete a credential",
+    takesSeveral: true,
+    opens: ["src/actions/credentials/delete-credential.ts#deleteCredentialAs"],
+    run: async (parts) => await deleteCredentialAs(parts, OPERATOR, parts.scene.credential),
+  },
+  {
+    name: "delete the other credential with a key",
+    takesSeveral: true,
+    opens: ["src/actions/replay-or-run.ts#claimAndRun"],
+    run: async (parts) => {
+      const { scene, tombstones } = parts;
+      const by = { accountId: scene.caller.account.id, actor: OPERATOR };
+      const tombstone = tombstones.of(scene.other);
+      const request = { accountId: by.accountId, key: "delete-1", fingerprint: () => Buffer.alloc(32) };
+      return await replayOrRun(parts, request, async (tx) => {
+        return (await deleteCredential(parts, tx, by, scene.other, tombstone)).answer;
+      });
+    },
+  },
+  {
+    name: "submit a session",
+    opens: ["src/actions/sessions/hosted-session.ts#vaultCredential"],
+    run: async (parts) => {
+      const { caller, session } = parts.scene;
+      const hosted = await readHostedById(parts, caller.account.id, session);
+      return await submitCredentials(parts, hosted, new Map([["token", "t"]]));
+    },
+  },
+];
