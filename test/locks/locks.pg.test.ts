@@ -24,6 +24,7 @@ const FAST: readonly string[] = [
   "cancel a queued run beside admit runs",
   "trigger with a key beside trigger with a key",
   "take over from the dead beside leave as a worker",
+  "leave as a worker beside release orphans",
 ];
 
 let stage: Stage;

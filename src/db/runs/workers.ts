@@ -133,11 +133,14 @@ export async function takeOverDeadWorkers(
   });
 }
 
-/** Frees a run that could not be handed back because the database was unreachable: nothing else would find it. */
+/**
+ * Frees a run that could not be handed back because the database was unreachable: nothing else would find it. In the order of all who lock
+ * several runs, to avoid deadlocks.
+ */
 export async function deleteWorker(db: Database, workerId: string): Promise<void> {
   await db.query(
     `with freed as (update run set lease_owner = null, lease_epoch = lease_epoch + 1
-       where ${LEASED} and lease_owner = $1)
+       where id in (select id from run where ${LEASED} and lease_owner = $1 order by id for no key update))
      delete from worker where id = $1`,
     [workerId],
   );
