@@ -1,0 +1,13 @@
+import type { MutationKind } from "./sites.ts";
+
+/** A site whose change no test can notice, or need not. */
+export interface Equivalent {
+  readonly file: string;
+  readonly kind: MutationKind;
+  /** Words of the line that is changed. */
+  readonly line: string;
+  readonly reason: string;
+}
+
+/** Survivors that were looked at: nobody could tell the changed program from ours, or what changes is not promised. */
+export const EQUIVALENTS: readonly Equivalent[] = [];
