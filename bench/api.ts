@@ -1,17 +1,22 @@
 /**
  * `npm run bench -- api`: how fast the public API is, against two limits that are measured in the same run on the same
  * machine: a bare `node:http` server that answers a constant of the same size, and the same rows written or read by
- * group-committed SQL alone. docs/performance.md says how to read the table.
+ * group-committed SQL, each alone and both together. docs/performance.md says how to read the tables.
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { compareApis } from "./api-against.ts";
 import { loadOf, measure, type Measured, type Timing } from "./measure.ts";
 import { serveOpenly, watchMemory } from "./memory.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
+import { install } from "../test/service.ts";
+import { renderPairs } from "./pairs.ts";
+import { makeDatabasesOn, openServer } from "./server.ts";
 import { openStage, type Stage } from "./stage.ts";
 import type { Look, ProfileLine } from "./serve-process.ts";
-import { renderMemory, renderTable } from "./table.ts";
+import { renderCosts, renderMemory, renderTable } from "./table.ts";
 
 const USAGE = `npm run bench -- api [options]
 
@@ -21,7 +26,10 @@ const USAGE = `npm run bench -- api [options]
   --rounds n         3 unless given; the medians count
   --seconds n        of each measurement, 6 unless given
   --minutes n        of the memory watch, 5 unless given; 0 for none
-  --markdown         the table as Markdown
+  --statements       which statements PostgreSQL's time goes to, for each request; each then costs a little more
+  --against FOLDER   no limits: what a request costs here, and in another checkout whose packages are installed, in turns;
+                     --rounds, 7 unless given, are pairs
+  --markdown         the tables as Markdown
   --json FILE        all numbers as JSON
   --profile          no table: where the CPU of the service goes, by function`;
 
@@ -35,6 +43,8 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seconds: { type: "string" },
     minutes: { type: "string" },
+    statements: { type: "boolean", default: false },
+    against: { type: "string" },
     markdown: { type: "boolean", default: false },
     json: { type: "string" },
     profile: { type: "boolean", default: false },
@@ -58,7 +68,7 @@ function numberOf(text: string | undefined, otherwise: number): number {
 
 const timing: Timing = {
   connections: numberOf(values.connections, 64),
-  rounds: numberOf(values.rounds, isQuick ? 1 : 3),
+  rounds: numberOf(values.rounds, values.against === undefined ? (isQuick ? 1 : 3) : isQuick ? 5 : 7),
   warmSeconds: isQuick ? 1 : 2,
   seconds: numberOf(values.seconds, isQuick ? 2 : 6),
 };
@@ -78,9 +88,11 @@ async function measureAll(stage: Stage): Promise<readonly Measured[]> {
   const service = await stage.serve();
   const rows: Measured[] = [];
   for (const scenario of chosenScenarios()) {
-    const row = await measure(stage, service.url, scenario, timing);
+    const answering = { url: service.url, pid: service.child.pid ?? 0 };
+    const row = await measure(stage, answering, scenario, timing, values.statements);
     say(
-      `${scenario.title}: ${Math.round(row.perSecond)}/s, ${Math.round(row.ratio * 100)} % of the lower limit`,
+      `${scenario.title}: ${Math.round(row.perSecond)}/s, ${Math.round(row.ofTogether * 100)} % of bare and SQL together, ` +
+        `${Math.round(row.ratio * 100)} % of the lower one`,
     );
     rows.push(row);
   }
@@ -127,10 +139,16 @@ if (values.help) {
   process.exit(0);
 }
 say("preparing an installation");
-await using stage = await openStage();
-if (values.profile) await profile(stage);
-else {
-  const [version] = await stage.installation.database.db.query<{ text: string }>(
+if (values.against === undefined) await measureHere();
+else await compare(values.against);
+
+async function measureHere(): Promise<void> {
+  await using server = await openServer({ autovacuum: true, statements: values.statements });
+  makeDatabasesOn(server);
+  await using installation = await install({ LATCHKEY_LOG_LEVEL: "warn" });
+  const stage = await openStage(server, installation);
+  if (values.profile) return await profile(stage);
+  const [version] = await server.db.query<{ text: string }>(
     "select current_setting('server_version') as text",
   );
   const rows = await measureAll(stage);
@@ -138,9 +156,18 @@ else {
     `${machine.cores} × ${machine.model}, ${machine.memoryGiB} GiB, Node ${machine.node}, PostgreSQL ${version?.text} (fsync on); ` +
       `${timing.connections} connections; load, service and database share the cores\n`,
   );
-  console.log(renderTable(rows, isMarkdown));
+  console.log(`${renderTable(rows, isMarkdown)}\n\n${renderCosts(rows, isMarkdown)}`);
+  for (const { title, statements } of rows) if (statements !== "") console.log(`\n${title}\n${statements}`);
   if (values.json !== undefined)
     writeFileSync(values.json, JSON.stringify({ machine, timing, rows }, null, 2));
   const minutes = numberOf(values.minutes, isQuick ? 0 : 5);
   if (minutes > 0) await watch(stage, rows, minutes);
+}
+
+async function compare(folder: string): Promise<void> {
+  const folders = { here: resolve(import.meta.dirname, ".."), there: folder };
+  const compared = await compareApis(folders, chosenScenarios(), timing, say);
+  console.log(`\n${renderPairs(compared, isMarkdown)}`);
+  if (values.json !== undefined)
+    writeFileSync(values.json, JSON.stringify({ machine, timing, folder, compared }, null, 2));
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect, openCaller } from "../test/caller.ts";
 import { install, type Installation } from "../test/service.ts";
 import { MAPPINGS, type DataFormat, type Mapping } from "./data-records.ts";
-import { cpuSecondsOf } from "./runs-cpu.ts";
+import { cpuSecondsOf } from "./cpu.ts";
 
 /** One pipeline at one size. */
 export interface DataRun {

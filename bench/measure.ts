@@ -1,9 +1,12 @@
 import type { BareAnswer } from "./bare-process.ts";
+import { costsBetween, cpuUsOf, lookAtCosts, medianCosts, readStatements, type Costs } from "./costs.ts";
 import { FRESH } from "./fresh.ts";
 import type { LoadJob, LoadResult } from "./load-process.ts";
 import { startProgram } from "./processes.ts";
+import { median } from "./runs-latency.ts";
 import { renderRequest, type Scenario } from "./scenarios.ts";
 import type { SqlJob } from "./sql-process.ts";
+import type { SqlWork } from "./sql-rows.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Timing {
@@ -11,6 +14,33 @@ export interface Timing {
   readonly rounds: number;
   readonly warmSeconds: number;
   readonly seconds: number;
+}
+
+/** Who answers: its address and its process. */
+export interface Answering {
+  readonly url: string;
+  readonly pid: number;
+}
+
+/** A rate together with what each request cost. */
+export interface Rated {
+  readonly perSecond: number;
+  readonly costs: Costs;
+}
+
+export interface Loaded extends Rated {
+  readonly load: LoadResult;
+  /** With those of the warm-up. */
+  readonly answeredInAll: number;
+}
+
+interface Round {
+  /** Requests a second of a bare server, and of SQL alone. */
+  readonly bare: number;
+  readonly sql: Rated;
+  /** A bare server that does the SQL for each request. */
+  readonly together: Rated;
+  readonly service: Loaded;
 }
 
 export interface Measured {
@@ -24,10 +54,18 @@ export interface Measured {
   readonly bodyBytes: number;
   readonly barePerSecond: number;
   readonly sqlPerSecond: number;
-  /** Of the lower limit: the median of the rounds, each compared with the limits that were measured next to it. */
+  readonly togetherPerSecond: number;
+  readonly costs: Costs;
+  readonly togetherCosts: Costs;
+  /** Of bare server and SQL together: the median of the rounds, each compared with what was measured next to it. */
+  readonly ofTogether: number;
+  /** The same by CPU time of all processes, which what else the machine does changes less. */
+  readonly ofTogetherByCpu: number;
+  /** Of the lower of bare server and SQL alone, which each have the cores for themselves. */
   readonly ratio: number;
   readonly goal: number | null;
-  readonly errors: number;
+  /** Where the server's time went; empty unless asked for. */
+  readonly statements: string;
 }
 
 export async function loadOf(
@@ -54,38 +92,79 @@ export async function loadOf(
   return result;
 }
 
-/** Rounds of bare server, SQL alone and the service, next to each other: what else the machine does meets all three. */
-export async function measure(
+/** Full load, and what each of its requests cost. Nothing else may ask the server meanwhile. */
+export async function loadAndLook(
   stage: Stage,
-  url: string,
+  { url, pid }: Answering,
   scenario: Scenario,
   timing: Timing,
+): Promise<Loaded> {
+  const { warmSeconds, seconds } = timing;
+  const run = async (lasting: number): Promise<LoadResult> =>
+    await loadOf(stage, url, scenario, { ...timing, warmSeconds: 0, seconds: lasting }, null);
+  const warm = await run(warmSeconds);
+  const before = await lookAtCosts(stage.server, [pid]);
+  const load = await run(seconds);
+  const after = await lookAtCosts(stage.server, [pid]);
+  return {
+    perSecond: load.perSecond,
+    costs: await costsBetween(stage.server, before, after, load.answered),
+    load,
+    answeredInAll: warm.answered + load.answered,
+  };
+}
+
+/** Rounds of bare server, SQL alone, both together and the service, next to each other: what else the machine does meets all four. */
+export async function measure(
+  stage: Stage,
+  service: Answering,
+  scenario: Scenario,
+  timing: Timing,
+  withStatements: boolean,
 ): Promise<Measured> {
-  const answer = await askOnce(stage, url, scenario);
-  const rounds: { readonly bare: number; readonly sql: number; readonly load: LoadResult }[] = [];
+  const answer = await askOnce(stage, service.url, scenario);
+  const rounds: Round[] = [];
+  let statements = "";
   for (let round = 0; round < timing.rounds; round++) {
-    rounds.push({
-      bare: await measureBare(stage, scenario, timing, answer),
-      sql: await measureSql(stage, scenario, timing),
-      load: await loadOf(stage, url, scenario, timing, null),
+    const bare = await measureBare(stage, scenario, timing, answer);
+    const sql = await measureSql(stage, scenario, timing);
+    const together = await measureBare(stage, scenario, timing, {
+      ...answer,
+      sql: sqlWork(stage, scenario, timing),
     });
+    if (withStatements) await readStatements(stage.server, 1);
+    const loaded = await loadAndLook(stage, service, scenario, timing);
+    if (withStatements) statements = await readStatements(stage.server, loaded.answeredInAll);
+    rounds.push({ bare: bare.perSecond, sql, together, service: loaded });
   }
-  const perSecond = median(rounds.map(({ load }) => load.perSecond));
-  const half = await loadOf(stage, url, scenario, timing, perSecond / 2);
+  const perSecond = median(rounds.map((each) => each.service.perSecond));
+  const half = await loadOf(stage, service.url, scenario, timing, perSecond / 2);
   return {
     id: scenario.id,
     title: scenario.title,
-    perSecond,
-    p50Ms: median(rounds.map(({ load }) => load.p50Ms)),
-    p99Ms: median(rounds.map(({ load }) => load.p99Ms)),
+    ...mediansOf(rounds),
     halfRateP50Ms: half.p50Ms,
     halfRateP99Ms: half.p99Ms,
     bodyBytes: Buffer.byteLength(answer.body),
-    barePerSecond: median(rounds.map(({ bare }) => bare)),
-    sqlPerSecond: median(rounds.map(({ sql }) => sql)),
-    ratio: median(rounds.map(({ bare, sql, load }) => load.perSecond / Math.min(bare, sql))),
     goal: scenario.goal,
-    errors: 0,
+    statements,
+  };
+}
+
+function mediansOf(rounds: readonly Round[]) {
+  const of = (value: (round: Round) => number): number => median(rounds.map(value));
+  return {
+    perSecond: of(({ service }) => service.perSecond),
+    p50Ms: of(({ service }) => service.load.p50Ms),
+    p99Ms: of(({ service }) => service.load.p99Ms),
+    barePerSecond: of(({ bare }) => bare),
+    sqlPerSecond: of(({ sql }) => sql.perSecond),
+    togetherPerSecond: of(({ together }) => together.perSecond),
+    costs: medianCosts(rounds.map(({ service }) => service.costs)),
+    togetherCosts: medianCosts(rounds.map(({ together }) => together.costs)),
+    ofTogether: of(({ service, together }) => service.perSecond / together.perSecond),
+    ofTogetherByCpu: of(({ service, together }) => cpuUsOf(together.costs) / cpuUsOf(service.costs)),
+    ratio: of(({ service, bare, sql }) => service.perSecond / Math.min(bare, sql.perSecond)),
   };
 }
 
@@ -122,26 +201,27 @@ async function measureBare(
   scenario: Scenario,
   timing: Timing,
   answer: BareAnswer,
-): Promise<number> {
+): Promise<Rated> {
   await using bare = startProgram("./bare-process.ts");
-  const port = await bare.ask<number>(answer);
-  return (await loadOf(stage, `http://127.0.0.1:${port}`, scenario, timing, null)).perSecond;
+  const url = `http://127.0.0.1:${await bare.ask<number>(answer)}`;
+  return await loadAndLook(stage, { url, pid: bare.pid }, scenario, timing);
 }
 
-async function measureSql(stage: Stage, scenario: Scenario, timing: Timing): Promise<number> {
+async function measureSql(stage: Stage, scenario: Scenario, timing: Timing): Promise<Rated> {
   await using sql = startProgram("./sql-process.ts");
-  const job: SqlJob = {
-    connectionString: stage.installation.database.connectionString,
-    scenario: scenario.sql,
-    callers: timing.connections,
-    warmSeconds: timing.warmSeconds,
-    seconds: timing.seconds,
-    rows: stage.rows,
-  };
-  return (await sql.ask<{ perSecond: number }>(job)).perSecond;
+  const work = sqlWork(stage, scenario, timing);
+  const ask = async (seconds: number): Promise<{ calls: number; perSecond: number }> =>
+    await sql.ask({ ...work, seconds } satisfies SqlJob);
+  await ask(timing.warmSeconds);
+  const before = await lookAtCosts(stage.server, [sql.pid]);
+  const { calls, perSecond } = await ask(timing.seconds);
+  const after = await lookAtCosts(stage.server, [sql.pid]);
+  return { perSecond, costs: await costsBetween(stage.server, before, after, calls) };
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
-}
+const sqlWork = (stage: Stage, scenario: Scenario, timing: Timing): SqlWork => ({
+  connectionString: stage.installation.database.connectionString,
+  scenario: scenario.sql,
+  callers: timing.connections,
+  rows: stage.rows,
+});

@@ -1,3 +1,4 @@
+import { cpuUsOf, medianCosts, type Costs } from "./costs.ts";
 import { measureDrain, type Contender, type Drain, type DrainTiming } from "./runs-drain.ts";
 import type { EngineName, Work } from "./runs-engine.ts";
 import { median, type Latencies } from "./runs-latency.ts";
@@ -9,14 +10,11 @@ interface Group {
   readonly id: GroupId;
   readonly title: string;
   readonly work: Work;
-  /** Null: nothing of ours is of this kind. */
-  readonly ours: BlueprintKey | null;
+  readonly ours: BlueprintKey;
   readonly peers: readonly EngineName[];
-  /** Whether the time of a single run is looked at, too. */
-  readonly light: boolean;
 }
 
-export type GroupId = "noop" | "steps" | "checkpoints";
+export type GroupId = "noop" | "steps";
 
 export const GROUPS: readonly Group[] = [
   {
@@ -25,7 +23,6 @@ export const GROUPS: readonly Group[] = [
     work: { steps: 0, gets: false },
     ours: "noop",
     peers: ["sql", "graphile-worker", "pg-boss", "dbos"],
-    light: true,
   },
   {
     id: "steps",
@@ -33,15 +30,6 @@ export const GROUPS: readonly Group[] = [
     work: { steps: 3, gets: true },
     ours: "steps",
     peers: ["sql", "graphile-worker", "pg-boss", "dbos"],
-    light: true,
-  },
-  {
-    id: "checkpoints",
-    title: "three checkpoints of nothing",
-    work: { steps: 3, gets: false },
-    ours: null,
-    peers: ["sql", "dbos"],
-    light: false,
   },
 ];
 
@@ -81,8 +69,7 @@ export interface ContestRow {
   readonly drains: readonly {
     readonly workers: number;
     readonly perSecond: number;
-    readonly cpuMsPerRun: number;
-    readonly commitsPerRun: number;
+    readonly costs: Costs;
     readonly otherCores: number;
   }[];
   /** Of the rounds, in their order, so that what was measured next to each other can be compared. */
@@ -112,7 +99,7 @@ export async function runContest(
         measured[index]?.[place]?.push(drain);
         say(
           `round ${round + 1}, ${workers} worker${workers === 1 ? "" : "s"}, ${contender.title}: ` +
-            `${Math.round(drain.perSecond)}/s, ${drain.cpuMsPerRun.toFixed(3)} ms of CPU and ${drain.commitsPerRun.toFixed(2)} commits a run`,
+            `${Math.round(drain.perSecond)}/s, ${Math.round(cpuUsOf(drain.costs))} µs of CPU and ${drain.costs.commits.toFixed(2)} commits a run`,
         );
       }
     }
@@ -120,8 +107,8 @@ export async function runContest(
   const rows: ContestRow[] = [];
   for (const [index, { group, who, contender }] of participants.entries()) {
     const rounds = measured[index] ?? [];
-    const isLight = group.light && options.lightSeconds > 0;
-    const light = isLight ? await contender.runLightly(options.lightRate, options.lightSeconds) : null;
+    const light =
+      options.lightSeconds > 0 ? await contender.runLightly(options.lightRate, options.lightSeconds) : null;
     if (light) say(`${contender.title}: p50 ${light.p50Ms.toFixed(1)} ms, p99 ${light.p99Ms.toFixed(1)} ms`);
     const drains = options.workers.map((workers, place) => ({ workers, ...medianOf(rounds[place] ?? []) }));
     rows.push({ group: group.id, who, title: contender.title, drains, rounds, light });
@@ -137,17 +124,12 @@ async function openParticipants(
   const { targetUrl, concurrency } = options;
   const participants: Participant[] = [];
   for (const group of GROUPS.filter(({ id }) => options.groups.includes(id))) {
-    if (group.ours !== null)
-      participants.push({
-        group,
-        who: "ours",
-        contender: await ourContender(stage, group.ours, `Latchkey, ${group.title}`),
-      });
+    const contender = await ourContender(stage, group.ours, `Latchkey, ${group.title}`);
+    participants.push({ group, who: "ours", contender });
     for (const engine of group.peers.filter((each) => options.peers.includes(each))) {
       const title = `${TITLES[engine]}, ${group.title}`;
-      const contender = opened.use(
-        await openPeer({ engine, title, work: group.work, targetUrl, concurrency }),
-      );
+      const peer = { engine, title, work: group.work, targetUrl, concurrency, server: stage.server };
+      const contender = opened.use(await openPeer(peer));
       participants.push({ group, who: engine, contender });
     }
   }
@@ -158,8 +140,7 @@ function medianOf(drains: readonly Drain[]): Drain {
   const of = (value: (drain: Drain) => number): number => median(drains.map(value));
   return {
     perSecond: of((drain) => drain.perSecond),
-    cpuMsPerRun: of((drain) => drain.cpuMsPerRun),
-    commitsPerRun: of((drain) => drain.commitsPerRun),
+    costs: medianCosts(drains.map(({ costs }) => costs)),
     otherCores: of((drain) => drain.otherCores),
   };
 }

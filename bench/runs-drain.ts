@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#db/connection/pool.ts";
-import { cpuSecondsOf, machineCpuSeconds, parentOf } from "./runs-cpu.ts";
+import { costsBetween, lookAtCosts, type Costs } from "./costs.ts";
+import { cpuSecondsOf, machineCpuSeconds } from "./cpu.ts";
 import type { Latencies } from "./runs-latency.ts";
+import type { BenchServer } from "./server.ts";
 
 /** Something that carries runs, ours or another's. */
 export interface Contender {
   readonly id: string;
   readonly title: string;
-  /** Its own database. */
+  /** Its own database, and the server with it. */
   readonly db: Database;
+  readonly server: BenchServer;
   /** So many runs that nobody carries yet; what was there before is gone. */
   prefill(count: number): Promise<void>;
   /** Starts worker processes; their disposal ends them. */
@@ -31,10 +34,8 @@ export interface DrainTiming {
 
 export interface Drain {
   readonly perSecond: number;
-  /** Of the workers and the database. */
-  readonly cpuMsPerRun: number;
-  /** Transactions of its database, which depend on nothing else that the machine does. */
-  readonly commitsPerRun: number;
+  /** Of a run. */
+  readonly costs: Costs;
   /** Cores that anything else on the machine had meanwhile. */
   readonly otherCores: number;
 }
@@ -82,14 +83,13 @@ async function drainOnce(
   backlog: number,
 ): Promise<{ readonly drain: Drain; readonly lasted: boolean }> {
   await using workers = await contender.startWorkers(count);
-  const postmaster = await postmasterOf(contender.db);
-  const roots = [...workers.pids, ...(postmaster === null ? [] : [postmaster])];
+  const { server } = contender;
+  const roots = [process.pid, server.postmaster, ...workers.pids];
   const look = async () => ({
     finished: await contender.finished(),
-    commits: await commitsOf(contender.db),
+    costs: await lookAtCosts(server, workers.pids),
     atMs: performance.now(),
-    cpuSeconds: cpuSecondsOf(roots),
-    otherSeconds: machineCpuSeconds() - cpuSecondsOf([process.pid, ...roots]),
+    otherSeconds: machineCpuSeconds() - cpuSecondsOf(roots),
   });
   const givenUpMs = performance.now() + FIRST_RUN_WAIT_MS;
   while ((await contender.finished()) === 0) {
@@ -107,27 +107,13 @@ async function drainOnce(
   }
   const seconds = (after.atMs - before.atMs) / 1_000;
   const runs = after.finished - before.finished;
-  const cpuSeconds = after.cpuSeconds - before.cpuSeconds;
+  const costs = await costsBetween(server, before.costs, after.costs, runs);
   return {
     lasted: after.finished < backlog,
     drain: {
       perSecond: runs / seconds,
-      commitsPerRun: (after.commits - before.commits) / Math.max(runs, 1),
-      cpuMsPerRun: (cpuSeconds * 1_000) / Math.max(runs, 1),
+      costs,
       otherCores: Math.max((after.otherSeconds - before.otherSeconds) / seconds, 0),
     },
   };
-}
-
-async function commitsOf(db: Database): Promise<number> {
-  const [row] = await db.query<{ commits: number }>(
-    "select xact_commit as commits from pg_stat_database where datname = current_database()",
-  );
-  return row?.commits ?? 0;
-}
-
-/** The process that all backends of this server come from; null where it can't be known. */
-export async function postmasterOf(db: Database): Promise<number | null> {
-  const [row] = await db.query<{ pid: number }>("select pg_backend_pid() as pid");
-  return row ? parentOf(row.pid) : null;
 }

@@ -3,6 +3,7 @@ import { measureDrain, type Contender, type Drain, type DrainTiming } from "./ru
 import { median } from "./runs-latency.ts";
 import { openRunStage, ourContender, type BlueprintKey, type RunStage } from "./runs-ours.ts";
 import { plantRuns, settleTables } from "./runs-plant.ts";
+import type { BenchServer } from "./server.ts";
 
 export interface GrowthOptions extends DrainTiming {
   readonly rounds: number;
@@ -28,11 +29,12 @@ const GUESS = 500;
 
 /** The same backlogs drained beside few and beside many finished runs, in turns. */
 export async function measureGrowth(
+  server: BenchServer,
   options: GrowthOptions,
   say: (text: string) => void,
 ): Promise<readonly GrowthRow[]> {
-  await using few = await openRunStage(options.targetUrl, options.concurrency);
-  await using many = await openRunStage(options.targetUrl, options.concurrency);
+  await using few = await openRunStage(server, options);
+  await using many = await openRunStage(server, options);
   await plantFinished(few, options.few, say);
   await plantFinished(many, options.many, say);
   const rows: GrowthRow[] = [];

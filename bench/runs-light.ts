@@ -2,10 +2,10 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSession, type Database } from "#db/connection/pool.ts";
 import { latenciesOf, nowMs, type Latencies } from "./runs-latency.ts";
-import type { Installation } from "../test/service.ts";
+import type { Ground } from "./stage.ts";
 
 interface Triggered {
-  readonly installation: Installation;
+  readonly installation: Ground;
   readonly apiKey: string;
 }
 

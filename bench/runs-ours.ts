@@ -1,18 +1,26 @@
+import { Agent } from "node:http";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { insertRunTogether } from "#db/runs/new-runs.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
-import { install, type Installation } from "../test/service.ts";
+import { install } from "../test/service.ts";
+import { installCheckout } from "./checkout.ts";
 import type { Contender, Workers } from "./runs-drain.ts";
-import { runLightly } from "./runs-light.ts";
+import { runLightly, trigger as triggerOne } from "./runs-light.ts";
 import { deleteRunsSince } from "./runs-plant.ts";
+import type { BenchServer } from "./server.ts";
+import type { Ground } from "./stage.ts";
 
 export type BlueprintKey = "noop" | "steps";
 
 /** A real installation with the Blueprints of the bench, and nothing that limits rates. */
 export interface RunStage extends AsyncDisposable {
-  readonly installation: Installation;
+  readonly installation: Ground;
+  /** Where its database is. */
+  readonly server: BenchServer;
+  /** Runs are made by triggers over HTTP: another checkout's tables may be other ones. */
+  readonly isOutside: boolean;
   readonly apiKey: string;
   readonly ids: StageIds;
   startWorkers(count: number): Promise<Workers>;
@@ -29,6 +37,7 @@ const ACCOUNT_CONCURRENCY = 10_000;
 const TIMEOUT_MS = 1_800_000;
 const RETENTION_MS = 365 * 86_400_000;
 const PREFILLED_AT_ONCE = 1_000;
+const TRIGGERED_AT_ONCE = 64;
 
 const documents = (targetUrl: string): readonly string[] => [
   `account: acme\nrate_limit: off\nretention: 365d\nconcurrency: ${ACCOUNT_CONCURRENCY}`,
@@ -47,20 +56,25 @@ ${["one", "two", "three"].map((id, at) => `  - { id: ${id}, type: http, request:
   - { id: out, type: output, refKey: out, from: three }`,
 ];
 
+/** `folder`: the checkout whose program it is; null: this one's, in parts within the bench. */
 export async function openRunStage(
-  targetUrl: string,
-  concurrency: number,
-  others: readonly string[] = [],
+  server: BenchServer,
+  { targetUrl, concurrency }: { readonly targetUrl: string; readonly concurrency: number },
+  { others = [], folder = null }: { others?: readonly string[]; folder?: string | null } = {},
 ): Promise<RunStage> {
   await using opened = new AsyncDisposableStack();
-  const settings = { LATCHKEY_LOG_LEVEL: "warn", LATCHKEY_WORKER_CONCURRENCY: String(concurrency) };
-  const installation = opened.use(await install(settings));
+  const settings = { LATCHKEY_LOG_LEVEL: "error", LATCHKEY_WORKER_CONCURRENCY: String(concurrency) };
+  const installation = opened.use(
+    folder === null ? await install(settings) : await installCheckout(folder, server, settings),
+  );
   await installation.apply(...documents(targetUrl), ...others);
   const apiKey = await installation.createKey("acme");
   const ids = await readIds(installation);
   const kept = opened.move();
   return {
     installation,
+    server,
+    isOutside: folder !== null,
     apiKey,
     ids,
     startWorkers: async (count) => await startWorkers(installation, count),
@@ -68,7 +82,7 @@ export async function openRunStage(
   };
 }
 
-async function readIds({ database }: Installation): Promise<StageIds> {
+async function readIds({ database }: Ground): Promise<StageIds> {
   const rows = await database.db.query<{
     accountId: string;
     apiKeyId: string;
@@ -84,7 +98,7 @@ async function readIds({ database }: Installation): Promise<StageIds> {
   return { ...row, blueprintIds: { noop: idOf("noop"), steps: idOf("steps") } };
 }
 
-async function startWorkers(installation: Installation, count: number): Promise<Workers> {
+async function startWorkers(installation: Ground, count: number): Promise<Workers> {
   const services = await Promise.all(
     Array.from({ length: count }, async () => await installation.serveProcess({}, ["worker"])),
   );
@@ -110,12 +124,13 @@ export async function ourContender(
     else await removeRuns(stage);
   };
   return {
-    id: `latchkey ${blueprint}`,
+    id: `${title} ${blueprint}`,
     title,
     db,
+    server: stage.server,
     prefill: async (count) => {
       await remove();
-      await enqueueRuns(stage, blueprint, count);
+      await (stage.isOutside ? triggerRuns : enqueueRuns)(stage, blueprint, count);
       await db.query({ text: "analyze run", timeoutMs: 60_000 });
     },
     startWorkers: async (count) => await stage.startWorkers(count),
@@ -161,6 +176,19 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
   };
   for (let made = 0; made < count; made += PREFILLED_AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(PREFILLED_AT_ONCE, count - made) }, one));
+}
+
+async function triggerRuns(stage: RunStage, blueprint: BlueprintKey, count: number): Promise<void> {
+  if (count === 0) return;
+  const service = await stage.installation.serveProcess({}, ["api"]);
+  const agent = new Agent({ keepAlive: true, maxSockets: TRIGGERED_AT_ONCE });
+  let left = count;
+  const trigger = async (): Promise<void> => {
+    while (left-- > 0) await triggerOne(service.url, stage.apiKey, agent, blueprint);
+  };
+  await Promise.all(Array.from({ length: TRIGGERED_AT_ONCE }, trigger));
+  agent.destroy();
+  await service.end();
 }
 
 /**

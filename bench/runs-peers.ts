@@ -3,6 +3,7 @@ import { startProgram, type Program } from "./processes.ts";
 import type { Contender } from "./runs-drain.ts";
 import type { EngineName, Work } from "./runs-engine.ts";
 import type { Latencies } from "./runs-latency.ts";
+import type { BenchServer } from "./server.ts";
 import type { PeerAsk } from "./runs-peer-process.ts";
 
 interface EngineTables {
@@ -41,11 +42,12 @@ export interface PeerOptions {
   readonly work: Work;
   readonly targetUrl: string;
   readonly concurrency: number;
+  readonly server: BenchServer;
 }
 
 /** An engine in a database of its own on the same server, with worker processes of its own. */
 export async function openPeer(options: PeerOptions): Promise<Contender & AsyncDisposable> {
-  const { engine, title, work, targetUrl, concurrency } = options;
+  const { engine, title, work, targetUrl, concurrency, server } = options;
   const database = await createTestDatabase({ max: 2 });
   const { connectionString, db } = database;
   const tables = TABLES[engine];
@@ -64,6 +66,7 @@ export async function openPeer(options: PeerOptions): Promise<Contender & AsyncD
     id: `${engine} ${work.steps} ${work.gets}`,
     title,
     db,
+    server,
     prefill: async (count) => {
       await using program = await open();
       await clear();

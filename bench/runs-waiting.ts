@@ -6,13 +6,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, openCaller, type Caller } from "../test/caller.ts";
 import { startProgram } from "./processes.ts";
-import { cpuSecondsOf } from "./runs-cpu.ts";
-import { measureDrain, postmasterOf, type Contender, type Drain, type DrainTiming } from "./runs-drain.ts";
+import { cpuSecondsOf } from "./cpu.ts";
+import { measureDrain, type Contender, type Drain, type DrainTiming } from "./runs-drain.ts";
 import { median } from "./runs-latency.ts";
 import { openRunStage, ourContender, type RunStage } from "./runs-ours.ts";
 import { plantedId, plantRuns, settleTables } from "./runs-plant.ts";
-import { renderLines } from "./runs-table.ts";
+import { renderLines } from "./lines.ts";
 import type { Look, MemoryUse } from "./serve-process.ts";
+import type { BenchServer } from "./server.ts";
 
 export interface WaitingOptions extends DrainTiming {
   readonly rounds: number;
@@ -79,6 +80,7 @@ interface WaitingStage {
 }
 
 export async function measureWaiting(
+  server: BenchServer,
   options: WaitingOptions,
   say: (text: string) => void,
 ): Promise<readonly WaitingRow[]> {
@@ -88,7 +90,7 @@ export async function measureWaiting(
     say(
       `preparing an installation in which ${kind === "nothing" ? "nothing waits" : `${options.waiting} runs wait (${kind})`}`,
     );
-    stages.push(await openWaiting(kind, options, opened));
+    stages.push(await openWaiting(kind, server, options, opened));
   }
   const rounds: (Drain | null)[][] = [];
   for (let round = 0; round < options.rounds; round++) {
@@ -134,11 +136,12 @@ async function drainBeside(others: Contender, options: WaitingOptions): Promise<
 
 async function openWaiting(
   kind: Kind,
+  server: BenchServer,
   options: WaitingOptions,
   opened: AsyncDisposableStack,
 ): Promise<WaitingStage> {
   const target = opened.use(await startHeldTarget());
-  const stage = opened.use(await openRunStage(options.targetUrl, options.concurrency, documents(target.url)));
+  const stage = opened.use(await openRunStage(server, options, { others: documents(target.url) }));
   const others = async (): Promise<Contender> =>
     await ourContender(stage, "noop", `other runs, ${kind}`, { keep: true });
   if (kind === "nothing")
@@ -236,8 +239,7 @@ async function lookAtIdle(
   await using worker = startProgram("./serve-process.ts", { ...options, roles: ["worker"] });
   await Promise.all([api, worker].map(async (program) => await program.ask({ want: "url" } satisfies Look)));
   await sleep(SETTLE_MS);
-  const postmaster = await postmasterOf(stage.installation.database.db);
-  const roots = [api.pid, worker.pid, ...(postmaster === null ? [] : [postmaster])];
+  const roots = [api.pid, worker.pid, stage.server.postmaster];
   const [beganMs, before] = [performance.now(), cpuSecondsOf(roots)];
   await sleep(seconds * 1_000);
   const idleCpuShare = ((cpuSecondsOf(roots) - before) * 1_000) / (performance.now() - beganMs);

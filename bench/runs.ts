@@ -4,17 +4,21 @@
  */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { GROUPS, runContest, type ContestOptions, type GroupId } from "./runs-contest.ts";
 import type { EngineName } from "./runs-engine.ts";
 import { measureGrowth, renderGrowth } from "./runs-growth.ts";
 import { renderRunMemory, watchRunMemory } from "./runs-memory.ts";
 import { openRunStage, type RunStage } from "./runs-ours.ts";
+import { renderPairs } from "./pairs.ts";
+import { compareRuns } from "./runs-against.ts";
 import { installPeers, PeersMissing } from "./runs-packages.ts";
 import { profileRuns } from "./runs-profile.ts";
-import { renderContest, renderGoals } from "./runs-table.ts";
+import { renderContest, renderGoals, renderRunCosts } from "./runs-table.ts";
 import { measureWaiting, renderWaiting } from "./runs-waiting.ts";
 import { startTarget } from "./runs-target.ts";
+import { makeDatabasesOn, openServer, type BenchServer } from "./server.ts";
 
 const PARTS = ["ours", "peers", "growth", "waiting", "memory"] as const;
 const PEERS: readonly EngineName[] = ["graphile-worker", "pg-boss", "dbos"];
@@ -39,6 +43,8 @@ const USAGE = `npm run bench -- runs [options]
   --finished n       of growth, 3,000,000 unless given (100,000 with --quick)
   --waiting n        of waiting, 100,000 unless given (5,000 with --quick)
   --minutes n        of memory, 10 unless given (a quarter with --quick)
+  --against FOLDER   no limits and no peers: what a run costs here, and in another checkout whose packages are installed,
+                     in turns; --rounds, 7 unless given, are pairs
   --markdown         the tables as Markdown
   --json FILE        all numbers as JSON
 
@@ -60,6 +66,7 @@ const { values } = parseArgs({
     finished: { type: "string" },
     waiting: { type: "string" },
     minutes: { type: "string" },
+    against: { type: "string" },
     markdown: { type: "boolean", default: false },
     json: { type: "string" },
     help: { type: "boolean", default: false },
@@ -97,6 +104,7 @@ const machine = {
   loadBefore: loadavg()[0],
 };
 
+const ROOT = resolve(import.meta.dirname, "..");
 const parts = listOf(values.only ?? PARTS.join(","), [...PARTS, "profile"] as const, "part");
 const measured: Record<string, unknown> = { machine };
 
@@ -129,26 +137,27 @@ async function contest(stage: RunStage, options: ContestOptions): Promise<void> 
   const rows = await runContest(stage, options, say);
   measured["contest"] = { options, rows };
   const others = rows.flatMap(({ rounds }) => rounds.flat().map(({ otherCores }) => otherCores));
-  console.log(`\n${renderContest(rows, options.workers, isMarkdown)}\n\n${renderGoals(rows)}`);
+  console.log(`\n${renderContest(rows, options.workers, isMarkdown)}\n\n${renderRunCosts(rows, isMarkdown)}`);
+  console.log(`\n${renderGoals(rows)}`);
   console.log(
     `anything else on the machine had ${Math.max(...others).toFixed(1)} cores at most during a drain`,
   );
 }
 
-async function grow(options: ContestOptions): Promise<void> {
+async function grow(server: BenchServer, options: ContestOptions): Promise<void> {
   const growth = { ...options, few: 10_000, many: numberOf(values.finished, isQuick ? 100_000 : 3_000_000) };
-  const rows = await measureGrowth(growth, say);
+  const rows = await measureGrowth(server, growth, say);
   measured["growth"] = { options: growth, rows };
   console.log(`\n${renderGrowth(rows, growth)}`);
 }
 
-async function wait(options: ContestOptions): Promise<void> {
+async function wait(server: BenchServer, options: ContestOptions): Promise<void> {
   const waiting = {
     ...options,
     waiting: numberOf(values.waiting, isQuick ? 5_000 : 100_000),
     idleSeconds: isQuick ? 5 : 20,
   };
-  const rows = await measureWaiting(waiting, say);
+  const rows = await measureWaiting(server, waiting, say);
   measured["waiting"] = { options: waiting, rows };
   console.log(`\n${renderWaiting(rows, waiting.waiting, isMarkdown)}`);
 }
@@ -161,11 +170,26 @@ async function remember(stage: RunStage, options: ContestOptions): Promise<void>
   console.log(`\n${renderRunMemory(memory)}`);
 }
 
+async function compare(folder: string, options: ContestOptions): Promise<void> {
+  const pairs = { ...options, rounds: numberOf(values.rounds, isQuick ? 5 : 7) };
+  const compared = await compareRuns({ here: ROOT, there: folder }, pairs, say);
+  measured["compared"] = { folder, compared };
+  console.log(`\n${renderPairs(compared, isMarkdown)}`);
+  writeMeasured();
+}
+
+function writeMeasured(): void {
+  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(measured, null, 2));
+}
+
 async function bench(): Promise<void> {
   say("preparing an installation");
   await using target = await startTarget();
   const options = contestOptions(target.url);
-  await using stage = await openRunStage(target.url, options.concurrency);
+  if (values.against !== undefined) return await compare(values.against, options);
+  await using server = await openServer({ autovacuum: true, statements: false });
+  makeDatabasesOn(server);
+  await using stage = await openRunStage(server, options);
   const [version] = await stage.installation.database.db.query<{ text: string }>(
     "select current_setting('server_version') || ', fsync ' || current_setting('fsync') as text",
   );
@@ -174,11 +198,11 @@ async function bench(): Promise<void> {
       `load average before: ${machine.loadBefore?.toFixed(1)}; workers, database and target share the cores`,
   );
   if (parts.includes("ours") || parts.includes("peers")) await contest(stage, options);
-  if (parts.includes("growth")) await grow(options);
-  if (parts.includes("waiting")) await wait(options);
+  if (parts.includes("growth")) await grow(server, options);
+  if (parts.includes("waiting")) await wait(server, options);
   if (parts.includes("memory")) await remember(stage, options);
   if (parts.includes("profile")) console.log(await profileRuns(stage, options));
-  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(measured, null, 2));
+  writeMeasured();
 }
 
 if (values.help) console.log(USAGE);

@@ -1,12 +1,21 @@
 import { createHash } from "node:crypto";
 import { newId } from "#lib/new-id.ts";
 import { openCaller, type Caller } from "../test/caller.ts";
-import { install, type Installation, type ServiceProcess } from "../test/service.ts";
-import type { SqlRows } from "./sql-process.ts";
+import type { Installation, ServiceProcess } from "../test/service.ts";
+import type { BenchServer } from "./server.ts";
+import type { SqlRows } from "./sql-rows.ts";
+
+/** What the benches need of an installation, of this checkout or of another. */
+export type Ground = Pick<
+  Installation,
+  "database" | "dataFolder" | "environment" | "command" | "apply" | "createKey" | "serveProcess"
+>;
 
 /** A real installation with runs, results and stored answers in it, and nothing that limits rates. */
-export interface Stage extends AsyncDisposable {
-  readonly installation: Installation;
+export interface Stage {
+  readonly installation: Ground;
+  /** Where its database is. */
+  readonly server: BenchServer;
   readonly apiKey: string;
   readonly credentialId: string;
   readonly rows: SqlRows;
@@ -58,9 +67,8 @@ nodes:
   ),
 ];
 
-export async function openStage(): Promise<Stage> {
-  await using opened = new AsyncDisposableStack();
-  const installation = opened.use(await install({ LATCHKEY_LOG_LEVEL: "warn" }));
+/** Prepares an empty installation. */
+export async function openStage(server: BenchServer, installation: Ground): Promise<Stage> {
   await installation.apply(...DOCUMENTS);
   const apiKey = await installation.createKey("acme");
   const credentialId = await plantCredential(installation);
@@ -74,20 +82,11 @@ export async function openStage(): Promise<Stage> {
   // As after a night's autovacuum: a table that has just been filled is planned and read in another way.
   await installation.database.db.query("vacuum analyze");
   const rows = await readRows(installation, { runIds, resultRunIds, storedKeys });
-  const kept = opened.move();
-  return {
-    installation,
-    apiKey,
-    credentialId,
-    rows,
-    storedKeys,
-    serve,
-    [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
-  };
+  return { installation, server, apiKey, credentialId, rows, storedKeys, serve };
 }
 
 /** A credential as a row: what is sealed in it is never opened here. */
-async function plantCredential(installation: Installation): Promise<string> {
+async function plantCredential(installation: Ground): Promise<string> {
   const id = newId("cred_");
   await installation.database.db.query(
     `insert into credential (id, account_id, strategy_id, session_id, sealed, kid)
@@ -98,7 +97,7 @@ async function plantCredential(installation: Installation): Promise<string> {
 }
 
 /** Runs that a real worker has carried to their results. */
-async function finishRuns(installation: Installation, apiKey: string): Promise<readonly string[]> {
+async function finishRuns(installation: Ground, apiKey: string): Promise<readonly string[]> {
   const service = await installation.serveProcess();
   const caller = openCaller(service.url, apiKey);
   const ids = await trigger(
@@ -134,7 +133,7 @@ async function trigger(caller: Caller, keys: readonly string[]): Promise<readonl
 }
 
 async function readRows(
-  installation: Installation,
+  installation: Ground,
   made: Pick<SqlRows, "runIds" | "resultRunIds" | "storedKeys">,
 ): Promise<SqlRows> {
   const [row] = await installation.database.db.query<{

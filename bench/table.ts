@@ -1,5 +1,7 @@
+import { cpuUsOf } from "./costs.ts";
 import type { Measured } from "./measure.ts";
 import type { MemorySample } from "./memory.ts";
+import { renderLines } from "./lines.ts";
 
 const HEADINGS = [
   "request",
@@ -9,8 +11,23 @@ const HEADINGS = [
   "p99 at half rate",
   "bare HTTP/s",
   "SQL alone/s",
-  "of the lower limit",
+  "both together/s",
+  "of both",
+  "of the lower one",
   "goal",
+];
+
+const COST_HEADINGS = [
+  "a request",
+  "service µs",
+  "of it main thread",
+  "PostgreSQL µs",
+  "bare and SQL together µs",
+  "of it PostgreSQL",
+  "of both by CPU",
+  "WAL records",
+  "WAL bytes",
+  "commits",
 ];
 
 const whole = (value: number): string => Math.round(value).toLocaleString("en-US");
@@ -26,28 +43,35 @@ function cells(row: Measured): string[] {
     row.halfRateP99Ms.toFixed(1),
     whole(row.barePerSecond),
     whole(row.sqlPerSecond),
+    whole(row.togetherPerSecond),
+    percent(row.ofTogether),
     percent(row.ratio),
     row.goal === null ? "" : `≥ ${percent(row.goal)}`,
   ];
 }
 
+function costCells({ title, costs, togetherCosts, ofTogetherByCpu }: Measured): string[] {
+  return [
+    title,
+    whole(costs.processUs),
+    whole(costs.mainUs),
+    whole(costs.postgresUs),
+    whole(cpuUsOf(togetherCosts)),
+    whole(togetherCosts.postgresUs),
+    percent(ofTogetherByCpu),
+    costs.walRecords.toFixed(1),
+    whole(costs.walBytes),
+    costs.commits.toFixed(2),
+  ];
+}
+
 export function renderTable(rows: readonly Measured[], markdown: boolean): string {
-  const lines = [HEADINGS, ...rows.map(cells)];
-  if (markdown) {
-    const [heading = [], ...rest] = lines;
-    const rule = heading.map((_, index) => (index === 0 ? "---" : "---:"));
-    return [heading, rule, ...rest].map((line) => `| ${line.join(" | ")} |`).join("\n");
-  }
-  const widths = HEADINGS.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, index) =>
-          index === 0 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0),
-        )
-        .join("  "),
-    )
-    .join("\n");
+  return renderLines([HEADINGS, ...rows.map(cells)], markdown);
+}
+
+/** What each request cost at full load: CPU microseconds, and what was written to PostgreSQL's log. */
+export function renderCosts(rows: readonly Measured[], markdown: boolean): string {
+  return renderLines([COST_HEADINGS, ...rows.map(costCells)], markdown);
 }
 
 export function renderMemory(samples: readonly MemorySample[]): string {

@@ -4,6 +4,13 @@ import { fileURLToPath } from "node:url";
 const COMMAND_SERVER = fileURLToPath(new URL("./command-server.ts", import.meta.url));
 const MAIN = fileURLToPath(new URL("../src/main.mjs", import.meta.url));
 
+/** The program that a process runs: this checkout's, unless a bench compares it with another. */
+export interface ServiceProgram {
+  readonly node: string;
+  readonly flags: readonly string[];
+  readonly main: string;
+}
+
 /** As the launcher `latchkey` starts it: heaps that stay small while records stream through them. */
 const FLAGS = [
   "--max-semi-space-size=8",
@@ -11,6 +18,8 @@ const FLAGS = [
   "--heap-growing-percent=30",
   "--disable-warning=ExperimentalWarning",
 ];
+
+const OWN: ServiceProgram = { node: process.execPath, flags: FLAGS, main: MAIN };
 
 const MEMORY = { MALLOC_ARENA_MAX: "1" };
 
@@ -45,8 +54,9 @@ export function foreignEnvironment(): Record<string, string> {
 export async function runLatchkey(
   arguments_: readonly string[],
   environment: Environment,
+  program = OWN,
 ): Promise<CommandResult> {
-  const child = start(arguments_, environment);
+  const child = start(arguments_, environment, program);
   let stdout = "";
   let stderr = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
@@ -122,8 +132,9 @@ export async function startProcess(
   environment: Environment,
   roles: readonly string[],
   log: (text: string) => void,
+  program = OWN,
 ): Promise<ServiceProcess> {
-  const child = start(["serve", "--roles", roles.join(",")], environment);
+  const child = start(["serve", "--roles", roles.join(",")], environment, program);
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   let errors = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
@@ -150,8 +161,12 @@ export async function startProcess(
   };
 }
 
-function start(arguments_: readonly string[], environment: Environment): ChildProcess {
-  return spawn(process.execPath, [...FLAGS, MAIN, ...arguments_], {
+function start(
+  arguments_: readonly string[],
+  environment: Environment,
+  { node, flags, main }: ServiceProgram,
+): ChildProcess {
+  return spawn(node, [...flags, main, ...arguments_], {
     env: { ...MEMORY, ...foreignEnvironment(), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -5,7 +5,7 @@ import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } fro
 import { hostname, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { cpuSecondsOf } from "../bench/runs-cpu.ts";
+import { cpuSecondsOf } from "../bench/cpu.ts";
 
 // The real set-up and launcher with the real npm, on a small project whose packages are local archives: one
 // takes the place of npm's Node (it starts the Node that runs this test), one is a tool for development.

@@ -1,7 +1,7 @@
 // docs/blueprints.md#nodes: `when` on every node type, with and without `$counts`; `from` lists, order, milestones and timeouts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { cpuSecondsOf } from "../../bench/runs-cpu.ts";
+import { cpuSecondsOf } from "../../bench/cpu.ts";
 import { blueprint, dataOf, openBench, type Bench } from "./bench.ts";
 
 let bench: Bench;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "node:test";
-import { cpuSecondsOf } from "../../bench/runs-cpu.ts";
+import { cpuSecondsOf } from "../../bench/cpu.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type ServiceProcess } from "../service.ts";
 import { startHostileTarget, type HostileTarget } from "./hostile-target.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { cpuSecondsOf } from "../../bench/runs-cpu.ts";
+import { cpuSecondsOf } from "../../bench/cpu.ts";
 import { openMisused, type Misused } from "./misuse-setup.ts";
 import { assertEnvelope, exchange, openConnection, parseAnswers, waitFor } from "./raw-socket.ts";
 

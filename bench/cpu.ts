@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** `sysconf(_SC_CLK_TCK)` of every Linux. */
 const TICKS_PER_SECOND = 100;
+const NS_PER_SECOND = 1e9;
 
 interface ProcessTimes {
   readonly parent: number;
@@ -22,8 +23,14 @@ export function cpuSecondsOf(roots: readonly number[]): number {
     return false;
   };
   let total = 0;
-  for (const [pid, { seconds, endedSeconds }] of times) if (belongs(pid)) total += seconds + endedSeconds;
+  for (const [pid, { seconds, endedSeconds }] of times)
+    if (belongs(pid)) total += Math.max(seconds, threadSeconds(pid)) + endedSeconds;
   return total;
+}
+
+/** Seconds of CPU that the main thread of a process has had so far. */
+export function mainThreadSeconds(pid: number): number {
+  return hasProc ? scheduledSeconds(`/proc/${pid}/task/${pid}/schedstat`) : Number.NaN;
 }
 
 /** Seconds of CPU that all processes of the machine have had so far. */
@@ -32,11 +39,6 @@ export function machineCpuSeconds(): number {
   const [, ...fields] = readFileSync("/proc/stat", "utf8").split("\n", 1)[0]?.split(/\s+/) ?? [];
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = fields.map(Number);
   return (user + nice + system + irq + softirq) / TICKS_PER_SECOND;
-}
-
-/** The parent of a process; the postmaster, for a backend. */
-export function parentOf(pid: number): number | null {
-  return hasProc ? (read(pid)?.parent ?? null) : null;
 }
 
 function readAll(): ReadonlyMap<number, ProcessTimes> {
@@ -65,5 +67,29 @@ function read(pid: number): ProcessTimes | null {
   } catch {
     // It has ended since it was listed.
     return null;
+  }
+}
+
+/**
+ * Of the threads that a process has now, to the nanosecond. What ended threads had is only in the ticks of the process, which
+ * are rounded down, so the larger of the two is taken.
+ */
+function threadSeconds(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).reduce(
+      (total, thread) => total + scheduledSeconds(`/proc/${pid}/task/${thread}/schedstat`),
+      0,
+    );
+  } catch {
+    return 0;
+  }
+}
+
+function scheduledSeconds(path: string): number {
+  try {
+    return Number(readFileSync(path, "utf8").split(" ", 1)[0]) / NS_PER_SECOND;
+  } catch {
+    // The thread has ended, or the kernel keeps no such statistics.
+    return 0;
   }
 }
