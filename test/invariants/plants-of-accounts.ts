@@ -82,6 +82,7 @@ export function ofAccounts({ completed, failed, approved, credential, decided }:
     },
     otherAccount("run_credential", "credential_id", ofRun(completed)),
     belongs("run", "api_key_id", `id = '${failed}'`),
+    belongs("run", "again_of", `id = '${failed}'`),
     belongs("run", "blueprint_id", `id = '${failed}'`),
     otherAccount("credential", "session_id", `id = '${credential}'`),
     {

@@ -57,6 +57,7 @@ const BELONGINGS: readonly Belonging[] = [
   ofCredential("oauth_token"),
   { ...ofCredential("run_credential"), ids: ["run_id", "slot"] },
   { child: "run", parent: "api_key", on: "parent.id = child.api_key_id", ids: ["id"] },
+  { child: "run", parent: "run", on: "parent.id = child.again_of", ids: ["id"] },
   { child: "run", parent: "blueprint", on: "parent.id = child.blueprint_id", ids: ["id"] },
   {
     child: "credential",

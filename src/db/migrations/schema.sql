@@ -160,7 +160,7 @@ create table blob (
   created_at timestamp with time zone default app_now() not null,
   constraint blob_pkey PRIMARY KEY (key),
   constraint blob_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
-  constraint blob_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint blob_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint blob_purpose_check CHECK ((purpose = ANY (ARRAY['input'::text, 'step'::text, 'result'::text])))
 );
 CREATE INDEX blob_run ON public.blob USING btree (run_id);
@@ -532,7 +532,7 @@ create table review (
   constraint review_pkey PRIMARY KEY (id),
   constraint review_account_id_id_key UNIQUE (account_id, id),
   constraint review_run_id_node_id_key UNIQUE (run_id, node_id),
-  constraint review_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint review_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint review_check CHECK (((records_valid >= 0) AND (records_valid <= records_total))),
   constraint review_check1 CHECK (((expires_at IS NULL) = (on_timeout IS NULL))),
   constraint review_check2 CHECK (((status = ANY (ARRAY['approved'::text, 'rejected'::text, 'timed_out'::text])) = (decided_at IS NOT NULL))),
@@ -615,11 +615,10 @@ create table run (
   not_before timestamp with time zone,
   line text,
   constraint run_pkey PRIMARY KEY (id),
-  constraint run_account_id_id_key UNIQUE (account_id, id),
   constraint run_run_key_key UNIQUE (run_key),
-  constraint run_account_id_again_of_fkey FOREIGN KEY (account_id, again_of) REFERENCES run(account_id, id),
   constraint run_account_id_blueprint_id_blueprint_version_fkey FOREIGN KEY (account_id, blueprint_id, blueprint_version) REFERENCES blueprint_version(account_id, blueprint_id, version),
   constraint run_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint run_again_of_fkey FOREIGN KEY (again_of) REFERENCES run(id),
   constraint run_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_key(id),
   constraint run_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
   constraint run_check CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
@@ -665,8 +664,8 @@ create table run_credential (
   strategy_version integer not null,
   concurrency integer,
   constraint run_credential_pkey PRIMARY KEY (run_id, slot),
-  constraint run_credential_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
-  constraint run_credential_account_id_strategy_id_strategy_version_fkey FOREIGN KEY (account_id, strategy_id, strategy_version) REFERENCES strategy_version(account_id, strategy_id, version)
+  constraint run_credential_account_id_strategy_id_strategy_version_fkey FOREIGN KEY (account_id, strategy_id, strategy_version) REFERENCES strategy_version(account_id, strategy_id, version),
+  constraint run_credential_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id)
 );
 CREATE INDEX run_credential_credential ON public.run_credential USING btree (credential_id);
 
@@ -680,8 +679,8 @@ create table run_input (
   filename bytea,
   content_type bytea,
   constraint run_input_pkey PRIMARY KEY (run_id, ref_key),
-  constraint run_input_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_input_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_input_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_input_check CHECK (((kind = 'file'::text) = (blob_key IS NOT NULL))),
   constraint run_input_check1 CHECK (((kind = 'file'::text) = (content IS NULL))),
   constraint run_input_kind_check CHECK ((kind = ANY (ARRAY['text'::text, 'json'::text, 'file'::text])))
@@ -698,7 +697,7 @@ create table run_poll (
   asks integer default 1 not null,
   wakes_at timestamp with time zone,
   constraint run_poll_pkey PRIMARY KEY (run_id, node_id, ordinal),
-  constraint run_poll_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_poll_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_poll_asks_check CHECK ((asks > 0)),
   constraint run_poll_ordinal_check CHECK ((ordinal >= 0))
 );
@@ -714,8 +713,8 @@ create table run_result (
   blob_key text,
   content bytea,
   constraint run_result_pkey PRIMARY KEY (run_id, key),
-  constraint run_result_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_result_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_result_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_result_check CHECK (((content IS NULL) <> (blob_key IS NULL)))
 );
 CREATE INDEX run_result_blob ON public.run_result USING btree (blob_key) WHERE (blob_key IS NOT NULL);
@@ -741,8 +740,8 @@ create table run_step (
   content_type bytea,
   turns_total bigint,
   constraint run_step_pkey PRIMARY KEY (run_id, node_id),
-  constraint run_step_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
+  constraint run_step_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_step_source_blob_key_fkey FOREIGN KEY (source_blob_key) REFERENCES blob(key),
   constraint run_step_check CHECK (((status = 'started'::text) = (ended_at IS NULL))),
   constraint run_step_check1 CHECK (((output IS NULL) OR (blob_key IS NULL))),
@@ -766,8 +765,8 @@ create table run_turn (
   filename bytea,
   content_type bytea,
   constraint run_turn_pkey PRIMARY KEY (run_id, node_id, ordinal),
-  constraint run_turn_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
   constraint run_turn_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key) ON DELETE CASCADE,
+  constraint run_turn_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_turn_check CHECK ((num_nonnulls(output, blob_key) = ((output_kind <> 'absent'::text))::integer)),
   constraint run_turn_ordinal_check CHECK ((ordinal >= 0)),
   constraint run_turn_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text])))
@@ -790,7 +789,7 @@ create table run_write (
   decided_at timestamp with time zone,
   sent text,
   constraint run_write_pkey PRIMARY KEY (run_id, node_id, ordinal),
-  constraint run_write_account_id_run_id_fkey FOREIGN KEY (account_id, run_id) REFERENCES run(account_id, id),
+  constraint run_write_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_write_check CHECK (((status = 'done'::text) = (outcome IS NOT NULL))),
   constraint run_write_check1 CHECK (((status = 'started'::text) = (ended_at IS NULL))),
   constraint run_write_check2 CHECK (((decided_by IS NULL) = (decided_at IS NULL))),
