@@ -1,5 +1,6 @@
 import { claimKey, findAnswer, lookUpAnswer, storeAnswer, type StoredAnswer } from "#db/idempotency.ts";
 import type { Database } from "#db/connection/pool.ts";
+import type { KeyRecord } from "#db/keyed-inserts.ts";
 import { hashIdempotencyKey } from "#domain/idempotency.ts";
 import { isId } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
@@ -187,7 +188,7 @@ async function claimAndRun(
         return { answer: replay(services, stored, request.fingerprint), replayed: true };
       }
       const answer = await effect(tx);
-      await record(services, tx, request, answer);
+      await storeAnswer(tx, request.accountId, request.keyHash, storedForm(services, answer));
       await failpoint("idempotency.before_commit");
       return { answer, replayed: false };
     },
@@ -223,26 +224,22 @@ function tokenOf({ signing }: Needs<"signing">, sessionId: string): string {
     : signing.hostedToken(sessionId);
 }
 
-async function record(
-  services: Needs<"signing">,
-  tx: Database,
-  { accountId, keyHash }: Keyed,
-  answer: Answer,
-): Promise<void> {
-  let body = Buffer.from(answer.body, "utf8");
-  let tokenAt: number | null = null;
-  if (answer.tokenOfSession !== undefined) {
-    const token = Buffer.from(tokenOf(services, answer.tokenOfSession));
-    tokenAt = body.indexOf(token);
-    body = Buffer.concat([body.subarray(0, tokenAt), body.subarray(tokenAt + token.length)]);
-  }
-  await storeAnswer(tx, accountId, keyHash, {
-    status: answer.status,
-    body,
-    tokenSessionId: answer.tokenOfSession ?? null,
-    tokenAt,
-  });
+/** An answer as it is kept: without the token in it. */
+function storedForm(services: Needs<"signing">, answer: Answer): Omit<StoredAnswer, "fingerprint"> {
+  const { status, tokenOfSession } = answer;
+  const body = Buffer.from(answer.body, "utf8");
+  if (tokenOfSession === undefined) return { status, body, tokenSessionId: null, tokenAt: null };
+  const token = Buffer.from(tokenOf(services, tokenOfSession));
+  const tokenAt = body.indexOf(token);
+  const rest = Buffer.concat([body.subarray(0, tokenAt), body.subarray(tokenAt + token.length)]);
+  return { status, body: rest, tokenSessionId: tokenOfSession, tokenAt };
 }
+
+/** What claims a key together with its answer, for an `EffectTogether`. */
+export const recordOf = (services: Needs<"signing">, claim: Claim, answer: Answer): KeyRecord => ({
+  ...claim,
+  ...storedForm(services, answer),
+});
 
 /** Spec, Idempotency 4: same key, different body → 409. */
 function reused(): Problem {

@@ -1,4 +1,8 @@
-import { createCredentialSession, type SessionRequest } from "#actions/sessions/create-credential-session.ts";
+import {
+  createCredentialSession,
+  createSessionTogether,
+  type SessionRequest,
+} from "#actions/sessions/create-credential-session.ts";
 import { readCredentialSession } from "#actions/sessions/read-credential-session.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
 import type { JsonTree } from "#lib/json-text.ts";
@@ -12,8 +16,11 @@ export const postCredentialSession: Handler = async (services, request, reply) =
   return await postSession(services, request, reply, {
     collection: "credential-sessions",
     keys: SESSION_KEYS,
-    create: (caller, body) => async (tx) =>
-      await createCredentialSession(services, tx, caller, readSessionRequest(body)),
+    create: (caller, body) => ({
+      alone: async (tx) => await createCredentialSession(services, tx, caller, readSessionRequest(body)),
+      together: async (claim) =>
+        await createSessionTogether(services, caller, readSessionRequest(body), claim),
+    }),
   });
 };
 

@@ -17,8 +17,9 @@ export const postEmbeddedSession: Handler = async (services, request, reply) => 
   return await postSession(services, request, reply, {
     collection: "embedded-credential-sessions",
     keys: KEYS,
-    create: (caller, body) => async (tx) =>
-      await createEmbeddedSession(services, tx, caller, readRequest(body)),
+    create: (caller, body) => ({
+      alone: async (tx) => await createEmbeddedSession(services, tx, caller, readRequest(body)),
+    }),
   });
 };
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { replayOrRun } from "#actions/replay-or-run.ts";
+import { replayOrRun, type EffectTogether } from "#actions/replay-or-run.ts";
 import type { Caller, Services } from "#actions/services.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
@@ -18,7 +18,10 @@ export interface SessionKind {
   /** The known keys of a body. */
   readonly keys: readonly string[];
   /** Throws Problem 422. Called where the body's effect happens: a replay is not checked again. */
-  readonly create: (caller: Caller, body: ReadonlyMap<string, JsonTree>) => Parameters<typeof replayOrRun>[2];
+  readonly create: (
+    caller: Caller,
+    body: ReadonlyMap<string, JsonTree>,
+  ) => { readonly alone: Parameters<typeof replayOrRun>[2]; readonly together?: EffectTogether };
 }
 
 /** A session of either kind from a JSON body, once for an `Idempotency-Key`. */
@@ -38,6 +41,7 @@ export async function postSession(
   );
   // Without a key nothing is compared.
   const canonical = key === null ? "" : await writeCanonical(senderOf(caller), body);
+  const { alone, together } = create(caller, body);
   const outcome = await replayOrRun(
     services,
     {
@@ -45,7 +49,8 @@ export async function postSession(
       key,
       fingerprint: () => fingerprint("POST", [collection], { kind: "json", canonical }),
     },
-    create(caller, body),
+    alone,
+    together,
   );
   return sendAnswer(reply, outcome);
 }

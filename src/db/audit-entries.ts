@@ -10,6 +10,7 @@ import { ID_PREFIX } from "#domain/ids.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { newId } from "#lib/new-id.ts";
 import { readClockText } from "./connection/clock.ts";
+import { given, namesOf, valuesOf, type Columns } from "./connection/given-rows.ts";
 import type { Database } from "./connection/pool.ts";
 
 /**
@@ -22,7 +23,20 @@ export async function recordAudit(
   event: AuditEvent,
   at?: string,
 ): Promise<{ readonly id: string; readonly occurredAt: string }> {
-  const occurredAt = at ?? (await readClockText(tx));
+  const entry = sealEntry(keys, event, at ?? (await readClockText(tx)));
+  await tx.query({
+    name: "insert_audit_entry",
+    text: `insert into audit_entry (${namesOf(ENTRY)}) select * from ${given("entry", ENTRY, 1)}`,
+    values: [...valuesOf(ENTRY, [entry])],
+  });
+  return entry;
+}
+
+/** An entry as it is inserted. */
+export type SealedEntry = AuditEntry & { readonly accountId: string | null; readonly seal: Buffer };
+
+/** An entry for a statement that has its effect, too. `occurredAt`: as `readClockText` gives it. */
+export function sealEntry(keys: AuditKeys, event: AuditEvent, occurredAt: string): SealedEntry {
   const entry: AuditEntry = {
     chain: event.accountId ?? INSTALLATION_CHAIN,
     id: newId(ID_PREFIX.auditEntry),
@@ -34,26 +48,21 @@ export async function recordAudit(
     runId: event.runId ?? null,
     detail: JSON.stringify(event.detail ?? {}),
   };
-  await tx.query({
-    name: "insert_audit_entry",
-    text: `insert into audit_entry
-        (id, account_id, occurred_at, actor_kind, actor_id, action, subject_id, run_id, detail, seal)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    values: [
-      entry.id,
-      event.accountId,
-      occurredAt,
-      entry.actorKind,
-      entry.actorId,
-      entry.action,
-      entry.subjectId,
-      entry.runId,
-      entry.detail,
-      keys.seal(entryBytes(entry)),
-    ],
-  });
-  return entry;
+  return { ...entry, accountId: event.accountId, seal: keys.seal(entryBytes(entry)) };
 }
+
+export const ENTRY: Columns<SealedEntry> = {
+  id: ["text", ({ id }) => id],
+  account_id: ["text", ({ accountId }) => accountId],
+  occurred_at: ["timestamptz", ({ occurredAt }) => occurredAt],
+  actor_kind: ["text", ({ actorKind }) => actorKind],
+  actor_id: ["text", ({ actorId }) => actorId],
+  action: ["text", ({ action }) => action],
+  subject_id: ["text", ({ subjectId }) => subjectId],
+  run_id: ["text", ({ runId }) => runId],
+  detail: ["text", ({ detail }) => detail],
+  seal: ["bytea", ({ seal }) => seal],
+};
 
 // The time in full precision, so that a change can't be hidden by an output format.
 const ENTRY_COLUMNS = `chain, id, (extract(epoch from occurred_at) * 1000)::text as "occurredMs", actor_kind as "actorKind",

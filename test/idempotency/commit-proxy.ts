@@ -19,8 +19,10 @@ export interface CommitProxy {
 }
 
 const COMMIT = Buffer.from("commit\0");
-/** A claim alone, by its text; one with the runs of a group, by its prepared statement's name, which every use holds. */
-const CLAIMS = [Buffer.from("insert into idempotency_key"), Buffer.from("insert_runs_with_keys")];
+/** A claim alone, by its text; those of a group, by the names of their prepared statements, which every use holds. */
+const CLAIMS = ["insert into idempotency_key", "insert_runs_with_keys", "insert_sessions_with_keys"].map(
+  (text) => Buffer.from(text),
+);
 const LATE_MS = 250;
 
 export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy> {

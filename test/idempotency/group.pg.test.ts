@@ -4,13 +4,14 @@ import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { insertRunTogether, type KeyRecord, type NewRun } from "#db/runs/new-runs.ts";
+import type { KeyRecord } from "#db/keyed-inserts.ts";
+import { insertRunTogether, type NewRun } from "#db/runs/new-runs.ts";
 import { newId } from "#lib/new-id.ts";
 import { until } from "../eventually.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
 import { assertFresh, assertReplay, holdKey, keyed, TRIGGER } from "./exchange.ts";
-import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
+import { installIdle, plantCredentials, runsNamed, sessionsNamed } from "./fixture.ts";
 
 let installation: Awaited<ReturnType<typeof installIdle>>;
 let services: ServiceProcess[];
@@ -67,6 +68,63 @@ test("a row that the database refuses fails alone: its neighbours have their run
   assert.equal(await runsNamed(installation, "poison"), 1);
 });
 
+const createSession = async (name: string, key?: string): Promise<ApiAnswer> =>
+  await caller.post(
+    "/credential-sessions",
+    { strategy_id: "strat_acme", name },
+    key === undefined ? {} : keyed(key),
+  );
+
+test("concurrent sessions share transactions, each with its entry in the audit log and its own key", async () => {
+  const keyOf = (index: number): string | undefined => (index % 2 ? `shared-session-${index}` : undefined);
+  const answers = await Promise.all(
+    Array.from({ length: 120 }, async (_, index) => await createSession("shared", keyOf(index))),
+  );
+  for (const answer of answers) assertFresh(answer, 201);
+  const [row] = await installation.database.db.query<{
+    sessions: number;
+    transactions: number;
+    recorded: number;
+  }>(
+    `select count(*) as sessions, count(distinct session.xmin::text) as transactions,
+       count(*) filter (where entry.xmin = session.xmin and entry.occurred_at = session.created_at) as recorded
+     from credential_session session left join audit_entry entry on entry.subject_id = session.id and entry.action = 'session.create'
+     where session.id = any($1)`,
+    [answers.map(({ body }) => body.id)],
+  );
+  assert.deepEqual([row?.sessions, row?.recorded], [120, 120]);
+  assert.ok((row?.transactions ?? 120) < 60, `${row?.transactions} transactions`);
+  const again = await Promise.all(
+    answers.map(async (_, index) => await createSession("shared", keyOf(index))),
+  );
+  for (const [index, answer] of again.entries()) {
+    if (keyOf(index) === undefined) assertFresh(answer, 201);
+    else assertReplay(answer, answers[index] as ApiAnswer);
+  }
+});
+
+test("a session that the database refuses fails alone: its neighbours are made, it has neither row nor record", async () => {
+  const { db } = installation.database;
+  await db.query(
+    `create function refuse_poison() returns trigger language plpgsql as
+       $$ begin if new.name = 'poison' then raise 'refused for this test'; end if; return new; end $$;
+     create trigger refuse_poison before insert on credential_session for each row execute function refuse_poison()`,
+  );
+  const names = async (): Promise<readonly number[]> =>
+    await Promise.all(["healthy", "poison"].map(async (name) => await sessionsNamed(installation, name)));
+  const good = Array.from(
+    { length: 20 },
+    async (_, index) => await createSession("healthy", `healthy-session-${index}`),
+  );
+  const bad = [createSession("poison"), createSession("poison", "poison-session")];
+  for (const answer of await Promise.all(good)) assertFresh(answer, 201);
+  for (const answer of await Promise.all(bad)) assertFresh(answer, 500);
+  assert.deepEqual(await names(), [20, 0]);
+  await db.query("drop trigger refuse_poison on credential_session; drop function refuse_poison");
+  assertFresh(await createSession("poison", "poison-session"), 201);
+  assert.deepEqual(await names(), [20, 1]);
+});
+
 test("keys that another process holds keep nobody else waiting", async () => {
   // More than there are groups under way at once: each would hold one up.
   const keys = ["held-1", "held-2", "held-3"];
@@ -113,7 +171,9 @@ test("of two claims of one key in one statement one makes its run; the statement
     fingerprint: randomBytes(32),
     windowMs: 60_000,
     status: 202,
-    body: "{}",
+    body: Buffer.from("{}"),
+    tokenSessionId: null,
+    tokenAt: null,
   };
   const claims = [newRun(), newRun(), newRun()].map(async (run) => await insertRunTogether(db, run, record));
   const keyless = [newRun(), newRun()].map(async (run) => await insertRunTogether(db, run, null));

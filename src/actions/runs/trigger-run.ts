@@ -28,7 +28,7 @@ import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/types/input.ts";
 import type { Place } from "./account-quotas.ts";
 import { authorizeBlueprint } from "#actions/keys/authenticate.ts";
-import type { Answer, Claim } from "#actions/replay-or-run.ts";
+import { recordOf, type Answer, type Claim } from "#actions/replay-or-run.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
 /** The origin of a run: the caller of an API key, or an operator who tries a Blueprint or repeats a run. */
@@ -89,7 +89,7 @@ export async function triggerRun(
  * written, and the run needs a separate transaction.
  */
 export async function triggerRunTogether(
-  services: Needs<"db">,
+  services: Needs<"db" | "signing">,
   caller: Caller,
   version: BlueprintVersion,
   body: TriggerBody,
@@ -107,7 +107,7 @@ export async function triggerRunTogether(
   await place.take(inputBytes(run));
   const answer = accepted(run);
   await failpoint("trigger.before_insert");
-  return (await insertRunTogether(db, run, claim && { ...claim, ...answer })) ? answer : null;
+  return (await insertRunTogether(db, run, claim && recordOf(services, claim, answer))) ? answer : null;
 }
 
 const inputBytes = ({ inputs }: NewRun): number => inputs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);

@@ -1,8 +1,13 @@
-import { readClockText } from "#db/connection/clock.ts";
-import { findStrategy } from "#db/config-documents.ts";
-import { recordAudit } from "#db/audit-entries.ts";
-import { insertSession } from "#db/credentials/credential-sessions.ts";
+import { sealEntry, type SealedEntry } from "#db/audit-entries.ts";
+import { findStrategy, lookUpDocument, type StrategyVersion } from "#db/config-documents.ts";
+import { clockDate, clockText, lookUpClock, readClock } from "#db/connection/clock.ts";
 import type { Database } from "#db/connection/pool.ts";
+import {
+  insertSession,
+  insertSessionTogether,
+  type NewSession,
+} from "#db/credentials/credential-sessions.ts";
+import type { AuditEvent } from "#domain/audit.ts";
 import { projectSession } from "#domain/credential-session.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { isWellFormedName } from "#domain/names.ts";
@@ -10,7 +15,7 @@ import { invalidField } from "#domain/problem.ts";
 import { checkReturnUrl } from "#domain/return-url.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { newId } from "#lib/new-id.ts";
-import type { Answer } from "#actions/replay-or-run.ts";
+import { recordOf, type Answer, type Claim } from "#actions/replay-or-run.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
 export interface SessionRequest {
@@ -26,49 +31,94 @@ export async function createCredentialSession(
   caller: Caller,
   request: SessionRequest,
 ): Promise<Answer> {
-  if (request.name !== null && !isWellFormedName(request.name)) {
+  const { session, entry, answer } = await planSession(services, caller, request, {
+    strategy: async (id) => await findStrategy(tx, caller.account.id, id),
+    nowMs: async () => await readClock(tx),
+  });
+  await insertSession(tx, session, entry);
+  await failpoint("session.after_insert");
+  return answer;
+}
+
+/**
+ * The same for the sessions of concurrent requests, together with the claims of their keys, in one transaction. null: nothing was
+ * written, and the session needs a transaction of its own.
+ */
+export async function createSessionTogether(
+  services: Needs<"db" | "publicUrl" | "signing">,
+  caller: Caller,
+  request: SessionRequest,
+  claim: Claim | null,
+): Promise<Answer | null> {
+  const { db } = services;
+  const { session, entry, answer } = await planSession(services, caller, request, {
+    strategy: async (id) => await lookUpDocument(db, "strategy", caller.account.id, id),
+    nowMs: async () => await lookUpClock(db),
+  });
+  const record = claim && recordOf(services, claim, answer);
+  return (await insertSessionTogether(db, session, entry, record)) ? answer : null;
+}
+
+/** Looks up what a session is made of, inside the transaction or before it. */
+interface Sources {
+  strategy(id: string): Promise<StrategyVersion | undefined>;
+  /** The database's clock. */
+  nowMs(): Promise<number>;
+}
+
+interface PlannedSession {
+  readonly session: NewSession;
+  readonly entry: SealedEntry;
+  readonly answer: Answer;
+}
+
+async function planSession(
+  services: Needs<"publicUrl" | "signing">,
+  { account, keyId }: Caller,
+  { name, returnUrl, strategyId }: SessionRequest,
+  sources: Sources,
+): Promise<PlannedSession> {
+  if (name !== null && !isWellFormedName(name)) {
     throw invalidField("name", "`name` must have at most 255 characters and no U+0000.");
   }
-  if (request.returnUrl !== null) {
-    const checked = checkReturnUrl(request.returnUrl, caller.account.allowedOrigins);
+  if (returnUrl !== null) {
+    const checked = checkReturnUrl(returnUrl, account.allowedOrigins);
     if (!checked.ok) throw invalidField("return_url", checked.reason);
   }
   // Statements that don't depend on each other are one round trip.
-  const [strategy, nowText] = await Promise.all([
-    findStrategy(tx, caller.account.id, request.strategyId),
-    readClockText(tx),
-  ]);
+  const [strategy, nowMs] = await Promise.all([sources.strategy(strategyId), sources.nowMs()]);
   if (!strategy || strategy.retired) {
     throw invalidField("strategy_id", "`strategy_id` is not an authentication strategy of this account.");
   }
   const id = newId(ID_PREFIX.credentialSession);
-  const token = services.signing.hostedToken(id);
-  const inserted = insertSession(tx, {
+  const session: NewSession = {
     id,
-    accountId: caller.account.id,
+    accountId: account.id,
     strategyId: strategy.strategy.id,
     strategyVersion: strategy.version,
-    name: request.name,
-    returnUrl: request.returnUrl,
-    tokenLookup: services.signing.tokenLookup(token),
-    lifetimeMs: caller.account.sessionLifetimeMs,
-  });
-  const recorded = recordAudit(
-    tx,
-    services.signing.audit,
-    {
-      accountId: caller.account.id,
-      actor: { kind: "api_key", id: caller.keyId },
-      action: "session.create",
-      subjectId: id,
-      detail: { strategy: strategy.strategy.id },
+    name,
+    returnUrl,
+    tokenLookup: services.signing.tokenLookup(services.signing.hostedToken(id)),
+    createdAt: clockDate(nowMs),
+    expiresAt: clockDate(nowMs + account.sessionLifetimeMs),
+  };
+  const event: AuditEvent = {
+    accountId: account.id,
+    actor: { kind: "api_key", id: keyId },
+    action: "session.create",
+    subjectId: id,
+    detail: { strategy: session.strategyId },
+  };
+  const made = { ...session, status: "pending", credentialId: null, completedAt: null } as const;
+  return {
+    session,
+    entry: sealEntry(services.signing.audit, event, clockText(nowMs)),
+    answer: {
+      status: 201,
+      body: JSON.stringify(projectSession(made, hostedUrl(services, id))),
+      tokenOfSession: id,
     },
-    nowText,
-  );
-  const [session] = await Promise.all([inserted, recorded]);
-  await failpoint("session.after_insert");
-  const body = JSON.stringify(projectSession(session, hostedUrl(services, id)));
-  return { status: 201, body, tokenOfSession: id };
+  };
 }
 
 /** Spec, Credential session: the form's URL. It is derived from the id and not stored. */

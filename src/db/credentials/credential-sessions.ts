@@ -1,5 +1,16 @@
 import type { CredentialSession } from "#domain/credential-session.ts";
-import type { Database } from "#db/connection/pool.ts";
+import { ENTRY, type SealedEntry } from "#db/audit-entries.ts";
+import { given, namesOf, valuesOf, type Columns } from "#db/connection/given-rows.ts";
+import type { Database, Statement } from "#db/connection/pool.ts";
+import {
+  claimKeys,
+  HAS_ITS_KEY,
+  insertedTogether,
+  oncePerKey,
+  SESSION_RECORD,
+  type KeyedInsert,
+  type KeyRecord,
+} from "#db/keyed-inserts.ts";
 
 export interface StoredSession extends CredentialSession {
   readonly accountId: string;
@@ -20,37 +31,80 @@ const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategy
   first_browser as "firstBrowser",
   case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
 
-export async function insertSession(
-  db: Database,
-  session: {
-    readonly id: string;
-    readonly accountId: string;
-    readonly strategyId: string;
-    readonly strategyVersion: number;
-    readonly name: string | null;
-    readonly returnUrl: string | null;
-    readonly tokenLookup: Uint8Array;
-    readonly lifetimeMs: number;
-  },
-): Promise<StoredSession> {
-  const rows = await db.query<StoredSession>(
-    `insert into credential_session
-       (id, account_id, strategy_id, strategy_version, name, return_url, token_lookup, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, app_now(), app_now() + $8::bigint * interval '1 ms')
-     returning ${SESSION_COLUMNS}`,
-    [
-      session.id,
-      session.accountId,
-      session.strategyId,
-      session.strategyVersion,
-      session.name,
-      session.returnUrl,
-      session.tokenLookup,
-      session.lifetimeMs,
-    ],
-  );
-  return rows[0] as StoredSession;
+export interface NewSession {
+  readonly id: string;
+  readonly accountId: string;
+  readonly strategyId: string;
+  readonly strategyVersion: number;
+  readonly name: string | null;
+  readonly returnUrl: string | null;
+  readonly tokenLookup: Uint8Array;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
 }
+
+interface Insert extends KeyedInsert {
+  readonly session: NewSession;
+  readonly entry: SealedEntry;
+}
+
+/** Inserts the session and its entry in the audit log, as part of the caller's transaction. */
+export async function insertSession(tx: Database, session: NewSession, entry: SealedEntry): Promise<void> {
+  await tx.query(insertSessions([{ session, entry, record: null }]));
+}
+
+/** The same, and the record of its key if it has one, as `insertedTogether`. */
+export async function insertSessionTogether(
+  db: Database,
+  session: NewSession,
+  entry: SealedEntry,
+  record: KeyRecord | null,
+): Promise<boolean> {
+  return await insertGrouped(db, { session, entry, record });
+}
+
+const SESSION: Columns<Insert> = {
+  id: ["text", ({ session }) => session.id],
+  account_id: ["text", ({ session }) => session.accountId],
+  strategy_id: ["text", ({ session }) => session.strategyId],
+  strategy_version: ["int", ({ session }) => session.strategyVersion],
+  name: ["text", ({ session }) => session.name],
+  return_url: ["text", ({ session }) => session.returnUrl],
+  token_lookup: ["bytea", ({ session }) => session.tokenLookup],
+  created_at: ["timestamptz", ({ session }) => session.createdAt.toISOString()],
+  expires_at: ["timestamptz", ({ session }) => session.expiresAt.toISOString()],
+};
+
+const GIVEN = { ...SESSION, ...SESSION_RECORD };
+
+function insertSessions(inserts: readonly Insert[]): Statement {
+  const entries = inserts.map(({ entry }) => entry);
+  return {
+    name: "insert_sessions_with_keys",
+    text: INSERT_SESSIONS,
+    values: [...valuesOf(GIVEN, inserts), ...valuesOf(ENTRY, entries)],
+  };
+}
+
+const insertGrouped = insertedTogether(insertSessions, ({ session }) => session.id, "session.after_insert");
+
+// Its first line is what pg_stat_activity shows of it.
+const INSERT_SESSIONS = `-- insert into credential_session, insert into idempotency_key
+  with given as (
+    select * from ${given("given", GIVEN, 1)}
+  ), ready as (
+    ${oncePerKey()}
+  ), claimed as (
+    ${claimKeys(["token_session_id", "token_at"])}
+  ), made as (
+    insert into credential_session (${namesOf(SESSION)})
+    select ${namesOf(SESSION)} from ready where ${HAS_ITS_KEY}
+    returning id
+  ), recorded as (
+    insert into audit_entry (${namesOf(ENTRY)})
+    select entry.* from ${given("entry", ENTRY, 1 + Object.keys(GIVEN).length)} join made on made.id = entry.subject_id
+  )
+  select id from made`;
 
 /** False: another browser was first, or the session has ended. */
 export async function saveFirstBrowser(

@@ -1,6 +1,14 @@
-import { failpoint } from "#lib/failpoint.ts";
-import { grouped } from "#db/connection/group.ts";
+import { given, namesOf, valuesOf, type Columns } from "#db/connection/given-rows.ts";
 import type { Database, Statement } from "#db/connection/pool.ts";
+import {
+  claimKeys,
+  HAS_ITS_KEY,
+  insertedTogether,
+  oncePerKey,
+  RECORD,
+  type KeyedInsert,
+  type KeyRecord,
+} from "#db/keyed-inserts.ts";
 import type { RunCredential } from "./runs.ts";
 
 export interface NewRun {
@@ -36,23 +44,10 @@ export interface NewRunInput {
   readonly sha256: Uint8Array | null;
 }
 
-/** A claim of an idempotency key together with its answer. */
-export interface KeyRecord {
-  readonly keyHash: Buffer;
-  readonly fingerprint: Buffer;
-  readonly windowMs: number;
-  readonly status: number;
-  readonly body: string;
-}
-
-interface Insert {
+interface Insert extends KeyedInsert {
   readonly run: NewRun;
-  /** null: the caller sent no key, or has claimed it already. */
-  readonly record: KeyRecord | null;
 }
 
-/** A group does not wait for one row's locks (another process's key, a credential being deleted). */
-const GROUP_LOCK_TIMEOUT_MS = 100;
 /** Runs with larger inputs are inserted alone: others would wait for their bytes. */
 const GROUP_INPUT_BYTES_MAX = 65_536;
 
@@ -61,11 +56,7 @@ export async function insertRun(tx: Database, run: NewRun): Promise<boolean> {
   return (await tx.query(insertRuns([{ run, record: null }]))).length > 0;
 }
 
-/**
- * The run, and the record of its key if it has one, with those of concurrent requests in one transaction; true after COMMIT.
- * False: nothing was written, because the key is taken, a credential was deleted, something is locked, or another row failed. Then the run
- * must be inserted alone, which reports the reason.
- */
+/** As `insertedTogether`. False also when a credential was deleted. */
 export async function insertRunTogether(
   db: Database,
   run: NewRun,
@@ -74,35 +65,6 @@ export async function insertRunTogether(
   const inputBytes = run.inputs.reduce((sum, input) => sum + (input.content?.length ?? 0), 0);
   return inputBytes <= GROUP_INPUT_BYTES_MAX && (await insertGrouped(db, { run, record }));
 }
-
-const insertGrouped = grouped<Insert, boolean>(
-  async (db, inserts) => {
-    const rows = await db.transact<{ id: string }>(
-      insertRuns(inserts),
-      { lockTimeoutMs: GROUP_LOCK_TIMEOUT_MS },
-      async (made) => await passFailpoints(inserts, idsOf(made)),
-    );
-    const made = idsOf(rows);
-    return inserts.map(({ run }) => made.has(run.id));
-  },
-  { alone: async () => false },
-);
-
-const idsOf = (rows: readonly { readonly id: string }[]): ReadonlySet<string> =>
-  new Set(rows.map(({ id }) => id));
-
-async function passFailpoints(inserts: readonly Insert[], made: ReadonlySet<string>): Promise<void> {
-  for (const { run, record } of inserts) {
-    if (!made.has(run.id)) continue;
-    await failpoint("trigger.after_insert");
-    if (record === null) continue;
-    await failpoint("idempotency.after_claim");
-    await failpoint("idempotency.before_commit");
-  }
-}
-
-/** The columns of the statement, each with its type and its value for a row. */
-type Columns<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
 
 interface NewCredential {
   readonly run: NewRun;
@@ -132,14 +94,6 @@ const RUN: Columns<Insert> = {
   again_of: ["text", ({ run }) => run.againOf],
 };
 
-const RECORD: Columns<Insert> = {
-  key_hash: ["bytea", ({ record }) => record?.keyHash ?? null],
-  fingerprint: ["bytea", ({ record }) => record?.fingerprint ?? null],
-  window_ms: ["bigint", ({ record }) => record?.windowMs ?? null],
-  status: ["int", ({ record }) => record?.status ?? null],
-  body: ["bytea", ({ record }) => bytes(record?.body ?? null)],
-};
-
 const CREDENTIAL: Columns<NewCredential> = {
   account_id: ["text", ({ run }) => run.accountId],
   run_id: ["text", ({ run }) => run.id],
@@ -165,17 +119,6 @@ const INPUT: Columns<NewInput> = {
 
 const GIVEN = { ...RUN, ...RECORD };
 
-/** The types as parameters from `$first` on, and the names. */
-const given = <Row>(name: string, columns: Columns<Row>, first: number): string =>
-  `unnest(${Object.values(columns)
-    .map(([type], at) => `$${first + at}::${type}[]`)
-    .join(", ")}) as ${name} (${namesOf(columns)})`;
-
-const namesOf = <Row>(columns: Columns<Row>): string => Object.keys(columns).join(", ");
-
-const valuesOf = <Row>(columns: Columns<Row>, rows: readonly Row[]): readonly unknown[][] =>
-  Object.values(columns).map(([, value]) => rows.map(value));
-
 /**
  * A single statement, so that the rows of a group cost one round trip. Keys are claimed in order (two groups must not wait for
  * each other), and only runs that have their key and all their credentials are created; of several runs with the same key, one.
@@ -191,6 +134,8 @@ function insertRuns(inserts: readonly Insert[]): Statement {
   };
 }
 
+const insertGrouped = insertedTogether(insertRuns, ({ run }) => run.id, "trigger.after_insert");
+
 const FIRST_OF_CREDENTIAL = 1 + Object.keys(GIVEN).length;
 const FIRST_OF_INPUT = FIRST_OF_CREDENTIAL + Object.keys(CREDENTIAL).length;
 
@@ -203,19 +148,15 @@ const INSERT_RUNS = `-- insert into run, insert into idempotency_key
   ), locked as (
     select account_id, id from credential where (account_id, id) in (select account_id, credential_id from needed) for key share
   ), ready as (
-    select distinct on (account_id, key_hash, case when key_hash is null then id end) * from given where not exists (
+    ${oncePerKey(`where not exists (
       select from needed where needed.run_id = given.id
-        and (needed.account_id, needed.credential_id) not in (select account_id, id from locked))
-    order by account_id, key_hash, case when key_hash is null then id end, id
+        and (needed.account_id, needed.credential_id) not in (select account_id, id from locked))`)}
   ), claimed as (
-    insert into idempotency_key (account_id, key_hash, fingerprint, expires_at, status, body)
-    select account_id, key_hash, fingerprint, app_now() + window_ms * interval '1 ms', status, body from ready
-    where key_hash is not null order by account_id, key_hash
-    on conflict do nothing returning account_id, key_hash
+    ${claimKeys()}
   ), made as (
     insert into run (${namesOf(RUN)})
     select ${namesOf(RUN)}
-    from ready where key_hash is null or (account_id, key_hash) in (select account_id, key_hash from claimed)
+    from ready where ${HAS_ITS_KEY}
     returning id
   ), used as (
     insert into run_credential (${namesOf(CREDENTIAL)})

@@ -1,0 +1,95 @@
+import { failpoint } from "#lib/failpoint.ts";
+import type { Columns } from "./connection/given-rows.ts";
+import { grouped } from "./connection/group.ts";
+import type { Database, Statement } from "./connection/pool.ts";
+import type { StoredAnswer } from "./idempotency.ts";
+
+/** A claim of an idempotency key together with the answer that it stands for. */
+export interface KeyRecord extends StoredAnswer {
+  readonly keyHash: Buffer;
+  readonly windowMs: number;
+}
+
+/** Something new, and the key under which its answer is kept. */
+export interface KeyedInsert {
+  /** null: the caller sent no key, or has claimed it already. */
+  readonly record: KeyRecord | null;
+}
+
+/** A group does not wait for one row's locks (another process's key, a credential being deleted). */
+const GROUP_LOCK_TIMEOUT_MS = 100;
+
+/**
+ * Inserts with those of concurrent requests in one transaction; true after COMMIT. `insertAll` is one statement that gives the ids of what
+ * was made. False: nothing was written, because the key is taken, something is locked, or another row failed. Then it must be inserted
+ * alone, which reports the reason.
+ */
+export function insertedTogether<Insert extends KeyedInsert>(
+  insertAll: (inserts: readonly Insert[]) => Statement,
+  idOf: (insert: Insert) => string,
+  madePoint: "trigger.after_insert" | "session.after_insert",
+): (db: Database, insert: Insert) => Promise<boolean> {
+  return grouped<Insert, boolean>(
+    async (db, inserts) => {
+      const rows = await db.transact<{ readonly id: string }>(
+        insertAll(inserts),
+        { lockTimeoutMs: GROUP_LOCK_TIMEOUT_MS },
+        async (made) => {
+          const ids = idsOf(made);
+          for (const insert of inserts)
+            if (ids.has(idOf(insert))) await passFailpoints(insert.record !== null, madePoint);
+        },
+      );
+      const made = idsOf(rows);
+      return inserts.map((insert) => made.has(idOf(insert)));
+    },
+    { alone: async () => false },
+  );
+}
+
+const idsOf = (rows: readonly { readonly id: string }[]): ReadonlySet<string> =>
+  new Set(rows.map(({ id }) => id));
+
+async function passFailpoints(
+  hasKey: boolean,
+  madePoint: "trigger.after_insert" | "session.after_insert",
+): Promise<void> {
+  await failpoint(madePoint);
+  if (!hasKey) return;
+  await failpoint("idempotency.after_claim");
+  await failpoint("idempotency.before_commit");
+}
+
+/** The columns of `given` that say under which key a row's answer is kept. */
+export const RECORD: Columns<KeyedInsert> = {
+  key_hash: ["bytea", ({ record }) => record?.keyHash ?? null],
+  fingerprint: ["bytea", ({ record }) => record?.fingerprint ?? null],
+  window_ms: ["bigint", ({ record }) => record?.windowMs ?? null],
+  status: ["int", ({ record }) => record?.status ?? null],
+  body: ["bytea", ({ record }) => record?.body ?? null],
+};
+
+/** The same with the place of a session's token in its answer. */
+export const SESSION_RECORD: Columns<KeyedInsert> = {
+  ...RECORD,
+  token_session_id: ["text", ({ record }) => record?.tokenSessionId ?? null],
+  token_at: ["int", ({ record }) => record?.tokenAt ?? null],
+};
+
+/** Of several rows of `given` with one key, one; in the order of their keys: two groups must not wait for each other. */
+export const oncePerKey = (where = ""): string =>
+  `select distinct on (account_id, key_hash, case when key_hash is null then id end) * from given ${where}
+    order by account_id, key_hash, case when key_hash is null then id end, id`;
+
+const STORED = "account_id, key_hash, fingerprint, expires_at, status, body";
+
+/** Claims the keys of `ready`, as `claimed`, and keeps their answers. `more`: further columns of the record. */
+export const claimKeys = (more: readonly string[] = []): string =>
+  `insert into idempotency_key (${[STORED, ...more].join(", ")})
+    select ${["account_id, key_hash, fingerprint, app_now() + window_ms * interval '1 ms', status, body", ...more].join(", ")} from ready
+    where key_hash is not null order by account_id, key_hash
+    on conflict do nothing returning account_id, key_hash`;
+
+/** Of a row of `ready`: nobody else has its key. */
+export const HAS_ITS_KEY =
+  "key_hash is null or (account_id, key_hash) in (select account_id, key_hash from claimed)";
