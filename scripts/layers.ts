@@ -161,6 +161,7 @@ export const SMALL_PLACES = [
   { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
   { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
   { name: "cli/demo.ts", within: "cli", files: ["src/cli/demo.ts"] },
+  { name: "nodes/author.ts", within: "nodes", files: ["src/nodes/author.ts"] },
   { name: "lib/start-thread.ts", within: "lib", files: ["src/lib/start-thread.ts"] },
 ] as const;
 
@@ -259,6 +260,13 @@ export const FENCES: readonly Fence[] = [
     why: "authors' expressions run only in threads that can be killed",
     where: { only: ["expressions"] },
     modules: ["^jsonata($|/)"],
+  },
+  {
+    what: "typebox",
+    why: "its 370 modules were an eighth of a start: lib/type.ts builds the same schemas, and author.ts gives it to operators' own files",
+    where: { only: ["nodes/author.ts"] },
+    modules: ["^typebox($|/)"],
+    typesIn: "everywhere",
   },
   {
     what: "fastify and its plugins",

@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { shorten } from "#domain/config-problem.ts";
 import { EXPRESSION, NotJson, type ExpressionScopeKind, type Scope } from "#domain/expression.ts";
 import type { OutboundResponse } from "#domain/http-exchange.ts";

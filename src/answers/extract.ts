@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { RE2JS } from "re2js";
 import { quote, quoteList, shorten, type ConfigFinding } from "#domain/config-problem.ts";
 import { EXPRESSION, type ExpressionScopeKind, type Scope } from "#domain/expression.ts";

@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { quote, quoteList, shorten, type ConfigFinding } from "#domain/config-problem.ts";
 import { TEMPLATE, type ExpressionScopeKind } from "#domain/expression.ts";
 import { HANDLE_PREFIX } from "#domain/handle-text.ts";

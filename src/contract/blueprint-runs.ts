@@ -1,4 +1,5 @@
-import Type, { type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { BUILT_IN_STEPS, RUN_ERROR, RUN_STATUSES } from "#domain/run.ts";
 import { notAuthorised, notFound } from "./failures.ts";
 import { EXAMPLE, id, nullable, openSet, runKey, timestamp } from "./fields.ts";

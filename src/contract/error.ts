@@ -1,4 +1,5 @@
-import Type, { type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { PROBLEM_STATUS, type ProblemCode, type ProblemType } from "#domain/problem.ts";
 
 /** Spec, Errors: `details[].code`; all but the first two are ours. Descriptions for the reference. */

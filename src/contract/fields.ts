@@ -1,4 +1,5 @@
-import Type, { type TSchema } from "typebox";
+import type { TSchema } from "typebox";
+import { Type } from "#lib/type.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 
 /** Ids that the service generates: a prefix and 24 or more base62 characters (docs/decisions/0011). */

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { json, type Operation } from "./operation.ts";
 
 const health = (description: string, examples: readonly string[]) =>

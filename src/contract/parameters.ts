@@ -1,4 +1,5 @@
-import Type, { type TSchema } from "typebox";
+import type { TSchema } from "typebox";
+import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import { EXAMPLE } from "./fields.ts";
 import type { Parameter, ResponseHeader } from "./operation.ts";

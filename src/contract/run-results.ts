@@ -1,4 +1,5 @@
-import Type, { type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { errorExample, notAuthorised, notFound, refusedField } from "./failures.ts";
 import { EXAMPLE, keyed, runKey, timestamp } from "./fields.ts";
 import { json, type Operation, type Parameter } from "./operation.ts";

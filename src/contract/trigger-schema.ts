@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { notAuthorised, notFound } from "./failures.ts";
 import { keyed } from "./fields.ts";
 import { json, type Operation } from "./operation.ts";

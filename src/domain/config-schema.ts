@@ -1,4 +1,5 @@
-import Type, { type TSchema } from "typebox";
+import type { TSchema } from "typebox";
+import { Type } from "#lib/type.ts";
 import { DURATION_PATTERN } from "./duration.ts";
 import { REVIEW_STEP_UPS } from "./account.ts";
 import { EDITIONS, LATEST_EDITION } from "./edition.ts";

@@ -1,5 +1,6 @@
 import { must } from "#lib/assert.ts";
-import { Type, type TObject, type TProperties } from "typebox";
+import type { TObject, TProperties } from "typebox";
+import { Type } from "#lib/type.ts";
 import type { BoundExpressions, ExpressionScopeKind, Scope } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { readConfig } from "#domain/read-config.ts";

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { blueprintSchema, commonNodeKeys, configLimits } from "#domain/config-schema.ts";
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { checkBlueprintVariables, type BlueprintNames } from "./check-blueprint-variables.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkSteps, readStepExpressions, stepDrafts, withoutSteps } from "./check-steps.ts";

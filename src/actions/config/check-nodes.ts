@@ -5,7 +5,7 @@ import { commonNodeKeys, configLimits } from "#domain/config-schema.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { BUILT_IN_STEPS } from "#domain/run.ts";
 import { nodeTypes, OWN_TYPE_REMEDY, UNBUILT_NODE_TYPES } from "#nodes/registry.ts";
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkDuration, checkUnique } from "./check-values.ts";
 import { commonOf, type DraftNode } from "./read-nodes.ts";

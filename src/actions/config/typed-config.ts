@@ -1,4 +1,5 @@
-import Type, { type TObject, type TProperties } from "typebox";
+import type { TObject, TProperties } from "typebox";
+import { Type } from "#lib/type.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";

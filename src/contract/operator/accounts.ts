@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { applied } from "./config.ts";
 import { closed, count, missing, orNull, text, time, whole } from "./fields.ts";
 import { operationsOf } from "./operation.ts";

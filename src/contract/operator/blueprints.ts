@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import { RUN_STATUSES } from "#domain/run.ts";
 import { absent, graph, inForce, listed, versionOperations } from "./config.ts";

@@ -1,4 +1,5 @@
-import Type, { type TProperties } from "typebox";
+import type { TProperties } from "typebox";
+import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import { LANGUAGES } from "#domain/language.ts";
 import {

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { closed, count, missing, ofAccount, orNull, page, paging, text, time } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 

@@ -1,4 +1,5 @@
-import Type, { type TProperties, type TSchema } from "typebox";
+import type { TProperties, TSchema } from "typebox";
+import { Type } from "#lib/type.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "#domain/operator.ts";
 import { limits } from "#domain/limits.ts";
 import type { Failure } from "#contract/operation.ts";

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { KEY_SCOPES } from "#domain/key-scope.ts";
 import { closed, conflict, missing, ofAccount, oneOf, orNull, text, time, whole } from "./fields.ts";
 import { operationsOf } from "./operation.ts";

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { errorExample } from "#contract/failures.ts";
 import type { Failure } from "#contract/operation.ts";
 import { closed, conflict, orNull, text } from "./fields.ts";

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { closed, conflict, missing, orNull, role, text, time, whole } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 

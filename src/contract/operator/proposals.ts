@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { PROPOSAL_KINDS, PROPOSAL_STATUSES } from "#domain/proposal.ts";
 import { change, difference, kind } from "./config.ts";
 import {

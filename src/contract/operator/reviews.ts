@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import {
   closed,

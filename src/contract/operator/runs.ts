@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { RUN_STATUSES } from "#domain/run.ts";
 import { graph } from "./config.ts";
 import {

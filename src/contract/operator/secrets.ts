@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import { closed, conflict, missing, ofAccount, oneOf, orNull, text, time } from "./fields.ts";
 import { operationsOf } from "./operation.ts";

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { SIGN_IN_WAYS } from "#domain/operator.ts";
 import { closed, conflict, missing, oneOf, orNull, role, text, time, whole, count } from "./fields.ts";
 import { operationsOf } from "./operation.ts";

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import { Type } from "#lib/type.ts";
 import { absent, form, inForce, listed, versionOperations } from "./config.ts";
 import { closed, page, text } from "./fields.ts";
 import { operationsOf } from "./operation.ts";

@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { answerKeys } from "#answers/expectation.ts";
 import { extractKeys } from "#answers/extract.ts";
 import { submitSchema } from "#answers/submit.ts";
@@ -52,12 +53,15 @@ const requestSchema = Type.Object(
   },
 );
 
+/** A look-up sends no files. */
+const { method: _method, multipart: _multipart, file: _file, ...lookUpProperties } = requestSchema.properties;
+
 const verifyRequestSchema = Type.Object(
   {
     method: Type.Optional(
       Type.Enum([...LOOK_UP_METHODS], { default: "GET", description: "The method of HTTP or WebDAV." }),
     ),
-    ...Type.Omit(requestSchema, ["method", "multipart", "file"]).properties,
+    ...lookUpProperties,
   },
   { additionalProperties: false, description: "The request that looks up the write." },
 );

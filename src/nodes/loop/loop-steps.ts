@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { readNode, type BlueprintNode } from "#domain/blueprint.ts";
 import { commonNodeKeys } from "#domain/config-schema.ts";
 import type { Edition } from "#domain/edition.ts";

@@ -1,5 +1,6 @@
 import { isSelector } from "#answers/is-selector.ts";
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { EXPRESSION } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { CHARSETS, isCharset } from "./decode-text.ts";

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { EXPRESSION } from "#domain/expression.ts";
 import { readConfig } from "#domain/read-config.ts";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";

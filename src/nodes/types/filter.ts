@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import { defineNode, NodeFailure, type Flow } from "#nodes/define-node.ts";

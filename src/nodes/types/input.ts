@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordError } from "#domain/record.ts";
 import { compileAuthorSchema } from "#domain/record-schema.ts";

@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { EXPRESSION } from "#domain/expression.ts";
 import { readConfig } from "#domain/read-config.ts";
 import type { RecordBatches } from "#domain/record.ts";

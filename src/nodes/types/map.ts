@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";

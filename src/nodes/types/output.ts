@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import { EXPRESSION } from "#domain/expression.ts";
 import type { JsonObject } from "#domain/json.ts";

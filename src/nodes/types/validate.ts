@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { EXPRESSION, type BoundExpressions, type Outcome, type Scope } from "#domain/expression.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import type { DataRecord, RecordBatches, RecordError } from "#domain/record.ts";

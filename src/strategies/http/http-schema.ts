@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { answerKeys } from "#answers/expectation.ts";
 import { extractKeys } from "#answers/extract.ts";
 import { submitSchema } from "#answers/submit.ts";

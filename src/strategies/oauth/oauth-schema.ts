@@ -1,4 +1,5 @@
-import { Type, type Static, type TSchema } from "typebox";
+import type { Static, TSchema } from "typebox";
+import { Type } from "#lib/type.ts";
 import { SECRET_NAME } from "#domain/account-secret.ts";
 import { SAYS } from "#domain/config-schema.ts";
 import { TEMPLATE } from "#domain/expression.ts";

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import { checkFieldKey } from "#strategies/login-headers.ts";

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { TEMPLATE } from "#domain/expression.ts";
 import { readHeaders } from "#domain/header-rows.ts";
 import { isJsonObject } from "#domain/json.ts";

@@ -1,4 +1,5 @@
-import { Type, type Static } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "#lib/type.ts";
 import { explainIssue } from "#domain/form-issue.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { quote } from "#domain/config-problem.ts";

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { defineLogin } from "#strategies/define-login.ts";
 
 /** docs/logins/none.md. */

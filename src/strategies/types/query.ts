@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "#lib/type.ts";
 import { TEMPLATE } from "#domain/expression.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import { renderAt } from "#strategies/login-expressions.ts";
