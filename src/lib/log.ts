@@ -1,10 +1,11 @@
+import { createRequire } from "node:module";
 import { pino, type DestinationStream, type Logger } from "pino";
-import { pinoPretty } from "./pretty-log.ts";
+import type { LogLevel } from "./log-level.ts";
+import type * as PrettyLog from "./pretty-log.ts";
 
 export type Log = Logger;
 
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+const load = createRequire(import.meta.url);
 
 /**
  * One logger per process, writing to standard error: standard output is for a command's result. By convention, fields are names,
@@ -17,8 +18,12 @@ export function openLog(
   return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
-const standardError = (format: "json" | "pretty"): DestinationStream =>
-  format === "pretty" ? pinoPretty() : pino.destination({ dest: 2, sync: true });
+function standardError(format: "json" | "pretty"): DestinationStream {
+  if (format === "json") return pino.destination({ dest: 2, sync: true });
+  // Loaded here, because a service that writes JSON has no need of it.
+  const { pinoPretty } = load("./pretty-log.ts") as typeof PrettyLog;
+  return pinoPretty();
+}
 
 /** The loggable parts of an unexpected error: its class, code and origin, but not its message. */
 export function describeError(error: unknown): {

@@ -1,10 +1,8 @@
 import { join } from "node:path";
 import { AccountQuotas } from "#actions/runs/account-quotas.ts";
 import { openClientOf } from "#actions/keys/client-of.ts";
-import { bindCredentials } from "#actions/credentials/bind-credentials.ts";
 import { claimStore, StoreOfAnother } from "#actions/upkeep/claim-store.ts";
 import { checkSigningKey } from "#actions/keys/check-signing-key.ts";
-import { finishHandedOver } from "#actions/sessions/hand-over-sign-in.ts";
 import { followVaultKeys } from "#actions/vault/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/upkeep/list-plain-hosts.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
@@ -12,37 +10,25 @@ import { listVariableOrigins } from "#actions/upkeep/list-variable-origins.ts";
 import { OidcProvider } from "#actions/operators/oidc-provider.ts";
 import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
 import { OperatorWatch } from "#actions/operators/watch-changes.ts";
-import { prepareVault, VaultSetupError } from "#actions/vault/prepare-vault.ts";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import type { Needs, OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
-import { openPool, openSession, type DatabaseSource } from "#db/connection/pool.ts";
+import { openPool, type DatabaseSource } from "#db/connection/pool.ts";
 import { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listLoggingRisks } from "#db/connection/logging-risks.ts";
 import { listRoleRisks } from "#db/connection/role-risks.ts";
-import { LoginTurns } from "#engine/login/login-turns.ts";
-import { Paces } from "#engine/waiting/paces.ts";
-import { SelfFence } from "#engine/self-fence.ts";
 import { settleRows } from "#db/signing/signed-rows.ts";
-import type { EngineServices } from "#engine/services.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
-import { openAppendLog } from "#lib/append-log.ts";
-import { systemClock } from "#lib/clock.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
 import { Passwords } from "#lib/password.ts";
-import { systemRandom } from "#lib/random.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openGate, type Gate } from "#outbound/gate.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
 import { readKeys, type ReadKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
-import { startAuditKeeper } from "#worker/audit-keeper.ts";
-import { Chores } from "#worker/chores.ts";
-import type { OpenLivenessSession } from "#worker/liveness.ts";
-import { Quarantine } from "#worker/quarantine.ts";
-import { Worker } from "#worker/worker.ts";
 import { secretSources } from "./settings/client-secrets.ts";
 import {
   missingKey,
@@ -70,6 +56,9 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
+/** A process of the api role alone does not load the engine. */
+const loadWorkerRole = async () => await import("./worker-role.ts");
+
 /**
  * Starts the roles of one process. If one of them fails to start, stops the others. `environment` is the source of `config`, for
  * processes that a worker starts.
@@ -84,6 +73,7 @@ export async function startService(
   const signingKey = readSigningKey(requireSigningKey(config).reveal());
   const privateHalf = await readPrivateHalf(config, roles);
   armAll(config, log);
+  const workerRole = roles.includes("worker") ? await loadWorkerRole() : null;
   const database = await openDatabase(config, log, { stays: true });
   const news = new RunNotifier(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
@@ -115,10 +105,8 @@ export async function startService(
     });
     server = listening;
     parts.push(() => listening.close(config.drainMs));
-    if (roles.includes("worker")) {
-      const quarantine = new Quarantine({ order: { environment, source: database.source }, log });
-      parts.push(await startWorker(config, services, database, quarantine));
-    }
+    if (workerRole !== null)
+      parts.push(await workerRole.startWorker(config, services, database.source, environment));
     return { url: publicUrl(), localUrl: listening.url, lost: database.lost, stop: closeAll };
   } catch (error) {
     await closeAll();
@@ -258,62 +246,6 @@ function note(log: Log, error: unknown): void {
   log.error(describeError(error), "a part of the service failed to stop");
 }
 
-async function startWorker(
-  config: Config,
-  services: Services,
-  database: OpenDatabase,
-  quarantine: Quarantine,
-): Promise<() => Promise<void>> {
-  if (!services.vault.canOpen)
-    throw new VaultSetupError("The worker role needs the master key of this database.");
-  // Before the first run: credentials that are not bound to origins by then are not used.
-  await bindCredentials(services.db, services.vault, services.signing, services.log);
-  const engine = openEngine(config, services);
-  const worker = await Worker.start(engine, {
-    concurrency: config.workerConcurrency,
-    openSession: livenessSessions(database.source),
-    chores: new Chores(engine, async (stateHash) => await finishHandedOver(services, stateHash)),
-    quarantine,
-  });
-  const auditKeeper = startAuditKeeper(
-    engine,
-    openAppendLog(join(config.dataDir, "audit-checkpoints.ndjson")),
-  );
-  return async () => {
-    await worker.stop();
-    await auditKeeper.stop();
-    await engine.expressions.close();
-  };
-}
-
-function openEngine(config: Config, services: Services): EngineServices {
-  return {
-    db: services.db,
-    news: services.news,
-    blobs: services.blobs,
-    vault: services.vault,
-    audit: services.signing.audit,
-    handleMac: (parts) => services.signing.runHandle(parts),
-    gate: services.gate,
-    fence: new SelfFence(systemClock),
-    loginTurns: new LoginTurns(),
-    paces: new Paces(services.db, systemClock),
-    expressions: openEvaluator({ threads: 1 }),
-    loginExpressions: services.loginExpressions,
-    clientSecret: services.clientSecret,
-    log: services.log,
-    clock: systemClock,
-    random: systemRandom,
-    scratchFolder: join(config.dataDir, "scratch"),
-    loginTimeoutMs: config.loginTimeoutMs,
-  };
-}
-
-const livenessSessions =
-  (source: DatabaseSource): OpenLivenessSession =>
-  async (onLost) =>
-    await openSession(source, { applicationName: "latchkey liveness", onLost });
-
 /** A single run needs few. */
 const QUARANTINE_CONNECTIONS = 4;
 
@@ -337,15 +269,15 @@ export async function startQuarantined(
   const news = new RunNotifier(db, source, log);
   const made = { config, log, database: { db }, news, publicUrl: () => "" };
   const services = await openServices(made, signingKey, privateHalf);
-  const engine = openEngine(config, services);
   const unfollow = followVaultKeys(db, services.vault, log);
-  const worker = await Worker.startQuarantined(engine, { openSession: livenessSessions(source) });
+  const { startQuarantinedWorker } = await loadWorkerRole();
+  const quarantined = await startQuarantinedWorker(config, services, source);
   return {
-    idle: worker.idle,
-    isFree: () => worker.isFree(),
+    idle: quarantined.worker.idle,
+    isFree: () => quarantined.worker.isFree(),
     stop: async () => {
-      await worker.stop();
-      await Promise.all([unfollow(), engine.expressions.close(), closeServices(services)]);
+      await quarantined.stop();
+      await Promise.all([unfollow(), closeServices(services)]);
       await settleRows(db);
       await news.close();
       await db.end();

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import type { Composition } from "#cli/composition.ts";
 import { CommandFailed, withProgress } from "#cli/output.ts";
@@ -132,7 +133,10 @@ function compose(environment: Environment): Composition {
     serve: async (roles) => {
       guardProcess([...process.execArgv, ...nodeOptions(environment)], await log());
       const { startService } = await import("./assemble.ts");
-      return await startService(config(), await log(), roles, environment);
+      const service = await startService(config(), await log(), roles, environment);
+      // Now, because a process that is killed keeps nothing of what it has compiled.
+      flushCompileCache();
+      return service;
     },
     drainMs: () => config().drainMs,
     log,

@@ -8,18 +8,13 @@ import {
 } from "#api/guard-connections.ts";
 import { guardPace } from "#api/guard-pace.ts";
 import { limitConnections } from "#api/limit-connections.ts";
-import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
-import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import { readHealth } from "#actions/upkeep/read-health.ts";
 import type { Services } from "#actions/services.ts";
 import { isNeighbour, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
-import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
 import { newId } from "#lib/new-id.ts";
-import { registerDashboard } from "#operator/dashboard.ts";
-import { registerOperator } from "#operator/routes.ts";
 
 export interface Server {
   /** The address that it listens on, e.g. `http://127.0.0.1:8080`. */
@@ -41,6 +36,9 @@ const SWEEP_MS = 50;
 const READINESS_MS = { asked: 30_000, quiet: 500 } as const;
 const PARAMETER_CHARACTERS_MAX = 500;
 
+/** Loaded where it is needed: half of the modules that a process with both roles loads are behind the routes. */
+const loadRoutes = async () => await import("./routes.ts");
+
 /** Opens the HTTP server of a process. With the worker role alone, it answers only health checks. */
 export async function openServer(
   services: Services,
@@ -53,6 +51,7 @@ export async function openServer(
     readonly databaseGoneForMs: () => number;
   },
 ): Promise<Server> {
+  const routes = options.api ? await loadRoutes() : null;
   const state = newReadiness(options.databaseGoneForMs);
   const app = Fastify({
     logger: false,
@@ -74,8 +73,7 @@ export async function openServer(
     frameworkErrors: (error, request, reply) => {
       reply.header("X-Request-Id", request.id);
       if (endsWithAnswer(request.raw)) reply.header("Connection", "close");
-      if (isHostedPath(request.url)) void sendUnknown(services, request, reply);
-      else void refuseApiAddress(services, request, reply, error);
+      void loadRoutes().then(({ refuseAddress }) => refuseAddress(services, request, reply, error));
     },
     clientErrorHandler: refuseConnection,
   });
@@ -106,12 +104,7 @@ export async function openServer(
     throw new Problem("not_found", "Not found.");
   });
   registerHealth(app, services, state);
-  if (options.api) {
-    registerApi(app, services);
-    registerHosted(app, services);
-    registerOperator(app, services, { renderProblem, readJsonObject });
-    registerDashboard(app, services);
-  }
+  routes?.registerRoutes(app, services);
   const url = await app.listen({ host: options.host, port: options.port });
   return { url, close: async (drainMs) => await close(app, services, state, drainMs) };
 }

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, test } from "node:test";
 import { install } from "../service.ts";
@@ -19,6 +21,14 @@ test("a signal opens no debugger, and the service goes on", async () => {
   assert.doesNotMatch(installation.logs(), /Debugger listening/);
   assert.equal((await fetch(`${service.url}/healthz`)).status, 200);
   assert.equal(await service.end(), 0);
+});
+
+test("a service that is killed has kept what it compiled, for the next start", async () => {
+  const compiled = join(installation.dataFolder, "compiled");
+  const service = await installation.serveProcess({ NODE_COMPILE_CACHE: compiled }, ["worker"]);
+  assert.equal(await service.end("SIGKILL"), null);
+  const kept = readdirSync(compiled, { recursive: true });
+  assert.ok(kept.length > 500, `${kept.length} files`);
 });
 
 test("the service does not start where its memory would be open to others", async () => {

@@ -1,4 +1,3 @@
-import { runMigrations } from "graphile-worker";
 import type { Database } from "#db/connection/pool.ts";
 
 /** The last migration of graphile-worker's version that this program has. */
@@ -6,17 +5,25 @@ export const JOBS_VERSION = 20;
 
 /** Brings graphile-worker's own schema to its version; it handles concurrent starts of several processes itself. */
 export async function migrateJobs(db: Database): Promise<void> {
+  // Of a newer one it says itself whether it can work with it.
+  if ((await readJobsVersion(db)) === JOBS_VERSION) return;
+  // Loaded here, because all other commands and starts have no need of it.
+  const { runMigrations } = await import("graphile-worker");
   await runMigrations({ pgPool: db.pool });
 }
 
 /** Whether graphile-worker's schema exists in its current version or a newer one. */
-export async function areJobsMigrated(db: Database): Promise<boolean> {
+export const areJobsMigrated = async (db: Database): Promise<boolean> =>
+  (await readJobsVersion(db)) >= JOBS_VERSION;
+
+/** The last migration of graphile-worker's schema; 0: there is none. */
+async function readJobsVersion(db: Database): Promise<number> {
   const [table] = await db.query<{ exists: boolean }>(
     "select to_regclass('graphile_worker.migrations') is not null as exists",
   );
-  if (table?.exists !== true) return false;
+  if (table?.exists !== true) return 0;
   const [last] = await db.query<{ version: number | null }>(
     "select max(id) as version from graphile_worker.migrations",
   );
-  return (last?.version ?? 0) >= JOBS_VERSION;
+  return last?.version ?? 0;
 }

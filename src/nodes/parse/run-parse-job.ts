@@ -63,7 +63,9 @@ async function runInThread(
   signal: AbortSignal,
   place: PlaceHeld,
 ): Promise<ParseReply | null> {
-  const thread = (isShared(job) ? idle.pop() : undefined) ?? startParseThread();
+  const thread = isShared(job)
+    ? (idle.pop() ?? startParseThread(PARSE_MODULE, WITHOUT_CLIENT))
+    : startParseThread();
   thread.ref();
   const timeMs = timeOf(job);
   return await new Promise<ParseReply | null>((resolve, reject) => {
@@ -149,14 +151,18 @@ function release(thread: Worker, isUsable: boolean): void {
   thread.unref();
 }
 
+const PARSE_MODULE = new URL("./parse-thread.ts", import.meta.url);
+/** Selects the build of cheerio without an HTTP client of its own, which takes longer to load than all the rest. */
+const WITHOUT_CLIENT = ["--conditions=browser"];
+
 /** `module`: the thread's main module. */
-export function startParseThread(module = new URL("./parse-thread.ts", import.meta.url)): Worker {
+export function startParseThread(module = PARSE_MODULE, options: readonly string[] = []): Worker {
   const threadId = new Int32Array(new SharedArrayBuffer(4));
   const thread = startThread(module, {
     workerData: { threadOf: PARSE_THREAD, threadId } satisfies ParseThreadData,
     env: CONFINED.env,
     argv: [...CONFINED.argv],
-    execArgv: [...CONFINED.execArgv],
+    execArgv: [...CONFINED.execArgv, ...options],
     resourceLimits: { maxOldGenerationSizeMb: THREAD_MIB },
   });
   threadIds.set(thread, threadId);

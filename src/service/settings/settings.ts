@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import type { S3Settings } from "#blobs/s3-failures.ts";
 import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoint.ts";
-import { LOG_LEVELS, type LogLevel } from "#lib/log.ts";
+import { LOG_LEVELS, type LogLevel } from "#lib/log-level.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
