@@ -35,7 +35,7 @@ export async function installCheckout(
     LATCHKEY_LOG_FORMAT: "json",
     ...settings,
   };
-  const command: Ground["command"] = async (...words) => await runLatchkey(words, environment, program);
+  const command: Ground["command"] = async (...words) => await runLatchkey(words, environment, { program });
   const run = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await command(...words);
     if (code !== 0) throw new Error(`${folder}: latchkey ${words.join(" ")} ended with ${code}:\n${stderr}`);

@@ -8,7 +8,7 @@ export interface Batch {
 }
 
 /** How many files share a process, by what they need. */
-const FILES_MAX = { faults: 1, e2e: 3, pg: 10, unit: 25 } as const;
+const FILES_MAX = { own: 1, faults: 3, e2e: 3, pg: 10, unit: 25 } as const;
 type Kind = keyof typeof FILES_MAX;
 
 /** The order repeats with the same number: LATCHKEY_TEST_SEED. */
@@ -22,6 +22,7 @@ export function newSeed(given: string | undefined = process.env["LATCHKEY_TEST_S
  */
 export function makeBatches(files: readonly string[], seed: number): readonly Batch[] {
   const byKind = new Map<Kind, string[]>([
+    ["own", []],
     ["faults", []],
     ["e2e", []],
     ["pg", []],
@@ -35,7 +36,8 @@ export function makeBatches(files: readonly string[], seed: number): readonly Ba
 }
 
 function kindOf(file: string): Kind {
-  if (file.startsWith("test/flow/") || file in OWN_PROCESS) return "faults";
+  if (file in OWN_PROCESS) return "own";
+  if (file.startsWith("test/flow/")) return "faults";
   if (file.endsWith(".e2e.ts")) return "e2e";
   return file.endsWith(".pg.test.ts") ? "pg" : "unit";
 }

@@ -5,7 +5,8 @@
 import { runCommandLine } from "#service/composition.ts";
 import type { CommandRequest, CommandResult } from "./service-process.ts";
 
-process.on("message", ({ arguments: arguments_, environment }: CommandRequest) => {
+process.on("message", ({ arguments: arguments_, environment, folder }: CommandRequest) => {
+  process.chdir(folder);
   for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
   Object.assign(process.env, environment);
   void run(arguments_).then((result) => process.send?.(result));

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-const LOOK_MS = 20;
+/** The pause between two looks grows with the wait, so that a long one costs little. */
+const LOOK_MS = { min: 20, max: 100, ofWait: 1 / 10 };
 
 /** A machine that does ten other things comes to everything slowly. */
 export const PATIENCE_MS = 120_000;
@@ -11,12 +12,13 @@ export async function eventually<T>(
   find: () => T | undefined | Promise<T | undefined>,
   timeoutMs = 10_000,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const startedAt = performance.now();
   for (;;) {
     const found = await find();
     if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`not in ${timeoutMs} ms: ${what}`);
-    await sleep(LOOK_MS);
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs > timeoutMs) throw new Error(`not in ${timeoutMs} ms: ${what}`);
+    await sleep(Math.min(LOOK_MS.min + waitedMs * LOOK_MS.ofWait, LOOK_MS.max));
   }
 }
 

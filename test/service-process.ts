@@ -54,9 +54,12 @@ export function foreignEnvironment(): Record<string, string> {
 export async function runLatchkey(
   arguments_: readonly string[],
   environment: Environment,
-  program = OWN,
+  {
+    program = OWN,
+    folder = process.cwd(),
+  }: { readonly program?: ServiceProgram; readonly folder?: string } = {},
 ): Promise<CommandResult> {
-  const child = start(arguments_, environment, program);
+  const child = start(arguments_, environment, program, folder);
   let stdout = "";
   let stderr = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
@@ -72,28 +75,39 @@ export interface CommandRequest {
   readonly arguments: readonly string[];
   /** The whole environment. */
   readonly environment: Readonly<Record<string, string>>;
+  /** The working directory. */
+  readonly folder: string;
 }
 
 /** Serves the commands of this test process, one at a time; it goes with the process. */
 let commandServer: ChildProcess | null = null;
 let isCommandServerBusy = false;
 
+/** What a process alone can be given, because AWS's SDK, the registry of node types or Node itself has one for the process. */
+const PROCESS_SETTINGS = ["LATCHKEY_MASTER_KEY_KMS", "LATCHKEY_NODE_FILES", "NODE_EXTRA_CA_CERTS"];
+
+/** Whether a process of its own has to be started with this environment. */
+export const needsOwnProcess = (environment: Environment): boolean =>
+  PROCESS_SETTINGS.some((name) => Boolean(environment[name]));
+
 /**
- * Runs `latchkey …` to its end in a process that is kept for the next command. One that runs beside another, and one that fail-points
- * may end, has a process of its own.
+ * Runs `latchkey …` to its end in a process that is kept for the next command. One that runs beside another, one that fail-points may
+ * end, and one with settings of a process has a process of its own.
  */
 export async function runCommand(
   arguments_: readonly string[],
   environment: Environment,
+  folder = process.cwd(),
 ): Promise<CommandResult> {
-  if (isCommandServerBusy || environment["LATCHKEY_FAILPOINTS"])
-    return await runLatchkey(arguments_, environment);
+  if (isCommandServerBusy || environment["LATCHKEY_FAILPOINTS"] || needsOwnProcess(environment))
+    return await runLatchkey(arguments_, environment, { folder });
   isCommandServerBusy = true;
   try {
     const server = (commandServer ??= startCommandServer());
     const request: CommandRequest = {
       arguments: arguments_,
       environment: { ...foreignEnvironment(), ...environment },
+      folder,
     };
     server.ref();
     server.send(request);
@@ -165,8 +179,10 @@ function start(
   arguments_: readonly string[],
   environment: Environment,
   { node, flags, main }: ServiceProgram,
+  folder = process.cwd(),
 ): ChildProcess {
   return spawn(node, [...flags, main, ...arguments_], {
+    cwd: folder,
     env: { ...MEMORY, ...foreignEnvironment(), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -22,8 +22,8 @@ import { generateMasterKey } from "#vault/master-key.ts";
 import { createTestDatabase, migrateAll, type TestDatabase } from "./database.ts";
 import {
   foreignEnvironment,
+  needsOwnProcess,
   runCommand,
-  runLatchkey,
   startProcess,
   type CommandResult,
   type ServiceProcess,
@@ -70,9 +70,6 @@ export interface Installation {
   logs(): string;
 }
 
-/** What a process alone can be given, because AWS's SDK, the registry of node types or Node itself has one for the process. */
-const PROCESS_SETTINGS = ["LATCHKEY_MASTER_KEY_KMS", "LATCHKEY_NODE_FILES", "NODE_EXTRA_CA_CERTS"];
-
 /** Longest wait for requests under way when a service of a test ends, unless the test says otherwise. */
 const DRAIN_SECONDS = "1";
 
@@ -102,9 +99,8 @@ export async function install(
     running.add(service);
     return service;
   };
-  const needsProcess =
-    all.DATABASE_URL !== database.connectionString || PROCESS_SETTINGS.some((name) => name in environment);
-  const ways = needsProcess ? byCommands(all, folder, log) : byActions(all, database);
+  const needsProcess = all.DATABASE_URL !== database.connectionString || needsOwnProcess(environment);
+  const ways = waysOf(all, database, folder, log);
   await ways.init();
   // What the test itself reads and writes is verified and signed as the service's is.
   if (needsProcess)
@@ -115,8 +111,7 @@ export async function install(
     dataFolder: all.LATCHKEY_DATA_DIR,
     environment: all,
     command: async (...arguments_) => {
-      const run = needsProcess ? runLatchkey : runCommand;
-      const result = await run(arguments_, all);
+      const result = await runCommand(arguments_, all);
       log(result.stderr);
       return result;
     },
@@ -144,6 +139,21 @@ export async function install(
 
 interface Ways extends Pick<Installation, "refusals" | "createKey"> {
   init(): Promise<void>;
+}
+
+/** By actions what can be: not with another database, and not what has settings of a process to work with. */
+function waysOf(
+  environment: Readonly<Record<string, string>>,
+  database: TestDatabase,
+  folder: string,
+  log: (text: string) => void,
+): Ways {
+  const commands = byCommands(environment, folder, log);
+  const { LATCHKEY_NODE_FILES: nodeFiles = "", ...others } = environment;
+  if (environment["DATABASE_URL"] !== database.connectionString || needsOwnProcess(others)) return commands;
+  const actions = byActions(environment, database);
+  // Only documents have node types in them.
+  return nodeFiles === "" ? actions : { ...actions, refusals: commands.refusals };
 }
 
 /** Set-up by the actions that the commands call: no process is started. */
@@ -177,7 +187,7 @@ function byCommands(
   log: (text: string) => void,
 ): Ways {
   const run = async (...arguments_: string[]): Promise<CommandResult> => {
-    const result = await runLatchkey(arguments_, environment);
+    const result = await runCommand(arguments_, environment);
     log(result.stderr);
     return result;
   };

@@ -70,7 +70,7 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/flow/self-fence.pg.test.ts":
     "freezes workers while others take their runs over, and starts two for each",
   "test/idempotency/crash.pg.test.ts":
-    "kills services at the points that decide, with 300 requests under way",
+    "kills services at the points that decide, with 150 requests under way",
   "test/expressions/hostile.test.ts": "expressions that take as much CPU time as they may",
   "test/vault/kms.pg.test.ts": "a key at AWS is a process's own, so every command is one",
   "test/cli/serve.pg.test.ts": "each way to start and to end is a process",

@@ -9,7 +9,7 @@ import { MISMATCHES, TRADE_COUNT } from "../../examples/portal/trade.ts";
 import { BACKWARDS, METER_COUNT } from "../../examples/portal/meters.ts";
 import { TRANSACTION_COUNT } from "../../examples/portal/bank.ts";
 import { assertNothingLeft, BY_SCRIPT, pressCtrlC, startDemo, type Demo } from "./demo-process.ts";
-import { latchkey, ROOT } from "./program.ts";
+import { latchkeyProcess, ROOT } from "./program.ts";
 
 interface Target {
   readonly answered: Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -134,7 +134,7 @@ test("Ctrl-C ends it with exit code 0, and leaves nothing", async () => {
 });
 
 test("demo --list names the examples; an unknown name is refused with the nearest, before anything is started", async () => {
-  const listed = await latchkey(["demo", "--list"], {});
+  const listed = await latchkeyProcess(["demo", "--list"], {});
   assert.deepEqual(
     [
       listed.code,
@@ -145,7 +145,7 @@ test("demo --list names the examples; an unknown name is refused with the neares
     ],
     [0, "NAME", "invoices", "purchase-orders", "bank-transactions", "three-way-match", "meter-readings"],
   );
-  const unknown = await latchkey(["demo", "purchase-order"], {});
+  const unknown = await latchkeyProcess(["demo", "purchase-order"], {});
   assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
   assert.equal(unknown.stderr, 'There is no example "purchase-order"; did you mean `purchase-orders`?\n');
 });

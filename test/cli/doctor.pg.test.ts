@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
-import { install, type Installation } from "../service.ts";
+import { install, type CommandResult, type Installation } from "../service.ts";
 import { putStrategyInForce } from "../in-force.ts";
-import { latchkey, newFolder, type Result } from "./program.ts";
+import { latchkey, newFolder } from "./program.ts";
 
 const DOCUMENTS = [
   "account: acme\nname: Acme",
@@ -35,7 +35,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function runDoctor(exitCode: number, dataFolder = installation.dataFolder): Promise<Result> {
+async function runDoctor(exitCode: number, dataFolder = installation.dataFolder): Promise<CommandResult> {
   const result = await latchkey(["doctor"], { ...installation.environment, LATCHKEY_DATA_DIR: dataFolder });
   assert.equal(result.code, exitCode, result.stdout + result.stderr);
   return result;

@@ -16,7 +16,7 @@ import { must } from "#lib/assert.ts";
 import { openCaller } from "../caller.ts";
 import { testInAll } from "../tiers.ts";
 import {
-  latchkey,
+  latchkeyProcess,
   newFolder,
   processesWith,
   ROOT,
@@ -57,7 +57,7 @@ function newPlace(user?: number): Place {
     data,
     environment,
     run: async (exitCode, ...arguments_) => {
-      const result = await latchkey(arguments_, environment, options);
+      const result = await latchkeyProcess(arguments_, environment, options);
       assert.equal(
         result.code,
         exitCode,
@@ -196,8 +196,8 @@ describe("the embedded PostgreSQL under the commands", () => {
     async () => {
       const place = newPlace();
       const both = await Promise.all([
-        latchkey(["init"], place.environment),
-        latchkey(["init"], place.environment),
+        latchkeyProcess(["init"], place.environment),
+        latchkeyProcess(["init"], place.environment),
       ]);
       assert.ok(
         both.some(({ code }) => code === 0),
@@ -244,7 +244,7 @@ describe("the embedded PostgreSQL under the commands", () => {
     "an ordinary user who may not write where the program lies starts without a compile cache",
     { skip: why ?? false },
     async () => {
-      const { code, stderr } = await latchkey(["--help"], {}, { uid: NOBODY, gid: NOBODY, cwd: "/" });
+      const { code, stderr } = await latchkeyProcess(["--help"], {}, { uid: NOBODY, gid: NOBODY, cwd: "/" });
       assert.deepEqual([code, stderr], [0, ""]);
     },
   );
@@ -260,7 +260,7 @@ describe("the embedded PostgreSQL under the commands", () => {
       [join(file, "data"), /LATCHKEY_DATA_DIR/],
       [join(parent, "full"), /no PG_VERSION.*LATCHKEY_DATA_DIR/],
     ] as const) {
-      const { code, stderr } = await latchkey(["init"], { LATCHKEY_DATA_DIR: data });
+      const { code, stderr } = await latchkeyProcess(["init"], { LATCHKEY_DATA_DIR: data });
       assert.equal(code, 1);
       assert.match(stderr, remedy);
       assert.doesNotMatch(stderr, /\bat .*\.ts:\d+/, "no stack");

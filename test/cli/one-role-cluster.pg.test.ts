@@ -25,7 +25,15 @@ import { readKeys } from "#vault/key-source.ts";
 import { generateMasterKey } from "#vault/master-key.ts";
 import { openCaller } from "../caller.ts";
 import { migrateAll } from "../database.ts";
-import { latchkey, newFolder, processesWith, startLatchkey, urlOf, type Environment } from "./program.ts";
+import {
+  latchkey,
+  latchkeyProcess,
+  newFolder,
+  processesWith,
+  startLatchkey,
+  urlOf,
+  type Environment,
+} from "./program.ts";
 import { inTier, testInAll } from "../tiers.ts";
 
 // Finding M5: until the service got a role of its own, it connected as the superuser of the embedded PostgreSQL. What was made
@@ -157,7 +165,7 @@ test("killed in the middle of the conversion, the next start goes on with it", a
   let kept = "";
   const points = ["database.after_password", "database.after_role", "database.before_grants"];
   for (const point of inTier(points, (each) => each === "database.after_role")) {
-    const { signal, stderr } = await latchkey(["keys", "list"], {
+    const { signal, stderr } = await latchkeyProcess(["keys", "list"], {
       ...place.environment,
       LATCHKEY_FAILPOINTS: `${point}=kill`,
     });

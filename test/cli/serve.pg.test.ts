@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { install, type Installation } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
-import { latchkey, startLatchkey, urlOf, type Environment, type Running } from "./program.ts";
+import { latchkeyProcess, startLatchkey, urlOf, type Environment, type Running } from "./program.ts";
 
 let installation: Installation & AsyncDisposable;
 let key: string;
@@ -174,7 +174,10 @@ describe("the start", () => {
     const squatter = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => squatter.once("listening", resolve));
     const { port } = squatter.address() as AddressInfo;
-    const result = await latchkey(["serve"], { ...installation.environment, LATCHKEY_PORT: String(port) });
+    const result = await latchkeyProcess(["serve"], {
+      ...installation.environment,
+      LATCHKEY_PORT: String(port),
+    });
     squatter.close();
     assert.equal(result.code, 1);
     assert.equal(result.stdout, "");
@@ -187,7 +190,10 @@ describe("the start", () => {
   });
 
   test("an address of another machine: exit code 1 and what to do", async () => {
-    const result = await latchkey(["serve"], { ...installation.environment, LATCHKEY_HOST: "192.0.2.1" });
+    const result = await latchkeyProcess(["serve"], {
+      ...installation.environment,
+      LATCHKEY_HOST: "192.0.2.1",
+    });
     assert.equal(result.code, 1);
     assert.match(result.stderr, /LATCHKEY_HOST is not an address of this machine/);
   });
@@ -201,7 +207,7 @@ describe("the start", () => {
     ];
     url.pathname = "/there_is_no_such_database";
     for (const each of inTier([...urls, url.href], (_, index) => index === 0)) {
-      const result = await latchkey(["serve"], {
+      const result = await latchkeyProcess(["serve"], {
         ...installation.environment,
         DATABASE_URL: each,
         LATCHKEY_DATABASE_WAIT_SECONDS: "0",
@@ -233,7 +239,7 @@ describe("the settings", () => {
       LATCHKEY_SIGNING_KEYS: "lks_canary",
     };
     for (const command of inTier(["serve", "init", "doctor"], (each) => each === "serve")) {
-      const { code, stdout, stderr } = await latchkey([command], {
+      const { code, stdout, stderr } = await latchkeyProcess([command], {
         LATCHKEY_DATA_DIR: "/nowhere/data",
         ...wrong,
       });

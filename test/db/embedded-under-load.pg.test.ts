@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openPool } from "#db/connection/pool.ts";
 import { openCaller } from "../caller.ts";
 import {
-  latchkey,
+  latchkeyProcess,
   newFolder,
   processesWith,
   startLatchkey,
@@ -82,7 +82,7 @@ async function servesAgain(load: Load): Promise<number> {
 
 async function setUp(parent: string, environment: Environment, target: Target): Promise<string> {
   const run = async (...command: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await latchkey(command, environment);
+    const { code, stdout, stderr } = await latchkeyProcess(command, environment);
     assert.equal(code, 0, stderr);
     return stdout.trim();
   };

@@ -11,7 +11,7 @@ import { openPool, type Database } from "#db/connection/pool.ts";
 import { eventually } from "../eventually.ts";
 import { postmasterOf, runningPostmaster } from "../postmaster.ts";
 import { exhaustLog, mountSmallDisk, whyNoSmallDisk } from "./full-disk.ts";
-import { latchkey, newFolder, processesWith, ROOT, startLatchkey, urlOf } from "../cli/program.ts";
+import { latchkeyProcess, newFolder, processesWith, ROOT, startLatchkey, urlOf } from "../cli/program.ts";
 
 const root = mkdtempSync(join(tmpdir(), "latchkey-watch-"));
 const servers: EmbeddedPostgres[] = [];
@@ -99,7 +99,7 @@ test("a service whose database can't be started again answers its health check w
     HOME: parent,
     NODE_OPTIONS: `--import=${fast}`,
   };
-  assert.equal((await latchkey(["init"], environment)).code, 0);
+  assert.equal((await latchkeyProcess(["init"], environment)).code, 0);
   const service = startLatchkey(["serve"], environment);
   try {
     const url = await urlOf(service);

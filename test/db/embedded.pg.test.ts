@@ -166,7 +166,7 @@ function tcpSocketsOf(pid: number): string[] {
 }
 
 test("keeps its data, its password and its case rules over a restart", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   const first = await startEmbeddedPostgres({ dataDir });
   assert.equal(first.adopted, false);
   await query(first.ownerConnection, "create table kept as select 'Grüße' as word");
@@ -264,7 +264,7 @@ test("Ctrl-C and a SIGTERM to the process group do not reach the server", async 
 });
 
 test("a lock left by a killed process does not block", async () => {
-  const dataDir = dataFolder();
+  const dataDir = await usedDataFolder();
   mkdirSync(join(dataDir, "postgres-lock"), { recursive: true });
   writeFileSync(join(dataDir, "postgres-lock/41"), JSON.stringify({ pid: 2 ** 22 + 1, startedAt: "" }));
   // Our own pid, but of an earlier process that had it.

@@ -273,7 +273,7 @@ test("a run that is held by a worker that is not there goes on: a frozen one cla
 
 const ACKNOWLEDGED =
   "every run acknowledged with a 202 reaches its end though the service is killed right after";
-testInAll("300 requests while the service is killed (idempotency/crash)", ACKNOWLEDGED, {}, async () => {
+testInAll("150 requests while the service is killed (idempotency/crash)", ACKNOWLEDGED, {}, async () => {
   const caller = openCaller((await running()).url, key);
   const answers = await Promise.all(
     Array.from({ length: 30 }, async () => await caller.post("/blueprints/open-list/trigger", {})),

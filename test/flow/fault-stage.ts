@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
 import { passwordLogin } from "../password-login.ts";
 import { eventually } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
@@ -11,8 +9,6 @@ import { assertInvariants } from "../invariants.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { historyOf, recordHistory } from "./run-history.ts";
 
-/** What Node has made of the sources: half of the time that a process takes to start, and here many start. */
-export const COMPILED = join(tmpdir(), `latchkey-compiled-${userInfo().uid}`);
 /** The records that each run of `whole` and `sends` writes into the target's books. */
 export const RECORDS = 3;
 /** A machine ten times slower than ours. */
@@ -119,7 +115,7 @@ export async function openFaultStage(
 ): Promise<FaultStage> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
-  const installation = opened.use(await install({ NODE_COMPILE_CACHE: COMPILED, ...environment }, database));
+  const installation = opened.use(await install(environment, database));
   await installation.apply(
     ...DOCUMENTS.map((text) => text.replaceAll("{TARGET}", target.url.replace("127.0.0.1", host))),
   );

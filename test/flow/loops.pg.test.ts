@@ -12,7 +12,6 @@ import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
-import { COMPILED } from "./fault-stage.ts";
 
 const RECORDS = 3;
 const PATIENCE_MS = 60_000;
@@ -66,7 +65,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 
 before(async () => {
   target = await openTarget();
-  installation = await install({ NODE_COMPILE_CACHE: COMPILED });
+  installation = await install();
   const documents = Object.entries(DOCUMENTS).map(([id, nodes]) =>
     blueprint(id, nodes, "hosts: ['{TARGET}']").replaceAll("{TARGET}", target.url),
   );

@@ -8,7 +8,6 @@ import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type ServiceProcess } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
-import { COMPILED } from "./fault-stage.ts";
 
 // A write is sent at most once, wherever the worker dies: what the target has seen decides. The second of three records is
 // where it happens, on one and on two further restarts.
@@ -41,7 +40,7 @@ const nodes = (
 
 before(async () => {
   target = await openTarget();
-  installation = await install({ NODE_COMPILE_CACHE: COMPILED });
+  installation = await install();
   const hosts = `hosts: ['${target.url}']`;
   const documents = [
     blueprint("asks", nodes("on_unknown: review"), hosts),

@@ -5,14 +5,15 @@ import { FAILPOINTS } from "#lib/failpoint.ts";
 import { openCaller, type ApiAnswer } from "../caller.ts";
 import { assertInvariants } from "../invariants.ts";
 import type { ServiceProcess } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, tier } from "../tiers.ts";
 import { startCommitProxy } from "./commit-proxy.ts";
 import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
 import { checkLedger, CLIENTS, drive, planOperations } from "./workload.ts";
 
 const OPERATIONS_OF_ONE_CREDENTIAL = 5;
-const REQUESTS = 300;
-const CUTS = 60;
+/** Enough for each point to act, and for a cut in each way. */
+const REQUESTS = tier === "fast" ? 150 : 300;
+const CUTS = REQUESTS / 5;
 /** Those that the requests of this workload come by: workers, sign-ins and reviews reach the rest, in tests of their own. */
 const POINTS = FAILPOINTS.filter(
   (point) => !/^(audit|database|gate|oauth|review|run|step|sweep|turn|worker|write)\./.test(point),
@@ -50,7 +51,7 @@ function failpointsOf({ point, hit }: { readonly point: string; readonly hit: nu
 }
 
 test(
-  "300 keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered",
+  `${REQUESTS} keyed requests, the service killed and failing at every named point: nothing lost, nothing doubled, every retry answered`,
   { timeout: 400_000 },
   async () => {
     const operations = planOperations(
@@ -96,7 +97,7 @@ test(
   },
 );
 
-test("60 connections cut around COMMIT: nothing lost, nothing doubled; what was committed gets its real answer at once", async () => {
+test(`${CUTS} connections cut around COMMIT: nothing lost, nothing doubled; what was committed gets its real answer at once`, async () => {
   const operations = planOperations(
     "cut",
     await plantCredentials(installation, REQUESTS / OPERATIONS_OF_ONE_CREDENTIAL),

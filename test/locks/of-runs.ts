@@ -6,7 +6,7 @@ import { beginWrite, endWrite } from "#db/runs/run-writes.ts";
 import { failRun, releaseRun } from "#db/runs/runs.ts";
 import { endRun } from "#engine/end-run.ts";
 import { recordOpening } from "#engine/login/record-use.ts";
-import { RunInLine, RunParked } from "#engine/run-ended.ts";
+import { RunQueued, RunParked } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Claimed } from "./scene.ts";
@@ -116,7 +116,7 @@ export const OF_RUNS: readonly Transaction[] = [
   {
     name: "stand in line",
     opens: [],
-    run: async (parts) => await endAs(parts, parts.scene.held, new RunInLine(parts.scene.credential, 0)),
+    run: async (parts) => await endAs(parts, parts.scene.held, new RunQueued(parts.scene.credential, 0)),
   },
   {
     name: "log in",

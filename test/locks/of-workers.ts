@@ -8,7 +8,7 @@ import { wakePolls } from "#db/runs/polls.ts";
 import {
   beat,
   deleteWorker,
-  freeRunsOfNobody,
+  freeOrphanedRuns,
   listWorkers,
   releaseOrphans,
   takeOverDeadWorkers,
@@ -49,7 +49,7 @@ export const OF_WORKERS: readonly Transaction[] = [
     name: "free runs of nobody",
     takesSeveral: true,
     opens: [],
-    run: async ({ db }) => await freeRunsOfNobody(db),
+    run: async ({ db }) => await freeOrphanedRuns(db),
   },
   {
     name: "release orphans",

@@ -15,7 +15,7 @@ import type { Database } from "#db/connection/pool.ts";
 import { admitRuns } from "#db/runs/admission.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import { joinQueue } from "#db/runs/lines.ts";
-import { notePoll, waitToAsk } from "#db/runs/polls.ts";
+import { notePoll, waitForPoll } from "#db/runs/polls.ts";
 import { insertReview } from "#db/runs/reviews.ts";
 import { completeRun } from "#db/runs/run-results.ts";
 import { saveStepSource, startStep } from "#db/runs/run-steps.ts";
@@ -287,7 +287,7 @@ class Planted {
     const { run, lease } = await this.begin("sends");
     const place = { nodeId: "sent", ordinal: 0 };
     await notePoll(this.#db, lease, { ...place, accountId: run.accountId });
-    await waitToAsk(this.#db, lease, { ...place, waitMs: 1_000 });
+    await waitForPoll(this.#db, lease, { ...place, waitMs: 1_000 });
     return run.id;
   }
 

@@ -7,7 +7,7 @@ import { openTombstones } from "#actions/credentials/tombstones.ts";
 import type { Services } from "#actions/services.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
-import { freeRunsOfNobody } from "#db/runs/workers.ts";
+import { freeOrphanedRuns } from "#db/runs/workers.ts";
 import { guardRows, settleRows } from "#db/signing/signed-rows.ts";
 import { must } from "#lib/assert.ts";
 import { openLog } from "#lib/log.ts";
@@ -162,7 +162,7 @@ async function onClone(
   const steps = await meet({ db, watch, sides, begin });
   const problems = ([0, 1] as const).flatMap((at) => problemsOf(sides[at], pair[at]));
   // What every worker does with runs that one took who was taken for dead.
-  await freeRunsOfNobody(db);
+  await freeOrphanedRuns(db);
   const broken = await findBroken(db, prepared, folder);
   return { steps, problems: [...problems, ...broken], waits: watch.waits };
 }

@@ -35,7 +35,7 @@ test("documents that take long are read beside the service: it goes on answering
   assert.deepEqual([small.status, small.body.problems], [200, []], small.text);
   const before = process.threadCpuUsage();
   const totalBefore = process.cpuUsage();
-  for (const path of ["/config/check", "/config/plan"]) {
+  for (const path of inTier(["/config/check", "/config/plan"], (each) => each === "/config/plan")) {
     const answer = await browser.send("POST", path, typed(BOMBS[0] ?? ""));
     assert.equal(answer.status, 200, answer.text.slice(0, 500));
     assert.ok(answer.body.problems.length > 0);

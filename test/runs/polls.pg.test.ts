@@ -8,7 +8,6 @@ import { untilDead } from "../processes.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { blueprint } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
-import { COMPILED } from "../flow/fault-stage.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type RunningService } from "../service.ts";
 import { testInAll } from "../tiers.ts";
@@ -34,7 +33,7 @@ const job = (id: string, until: string): string =>
 
 before(async () => {
   target = await openTarget();
-  installation = await install({ NODE_COMPILE_CACHE: COMPILED });
+  installation = await install();
   const documents = [
     "account: acme\nname: Acme\nconcurrency: 1",
     job("slow", `{ when: "state = 'done'", every: 40s, for: 2m }`),

@@ -6,8 +6,8 @@ import { CreateKeyCommand, EncryptCommand, KMSClient } from "@aws-sdk/client-kms
 import { must } from "#lib/assert.ts";
 import { connect, openCaller } from "../caller.ts";
 import type { Target } from "../flow/target.ts";
-import { install, type Installation } from "../service.ts";
-import { latchkey, type Result } from "../cli/program.ts";
+import { install, type CommandResult, type Installation } from "../service.ts";
+import { latchkey } from "../cli/program.ts";
 import { startMoto, type Moto } from "./moto.ts";
 import { portalDocuments, startTokenPortal } from "./token-portal.ts";
 
@@ -50,7 +50,7 @@ async function newKmsKey(): Promise<string> {
 
 const keyFile = (): string => join(installation.dataFolder, "master.key");
 
-async function start(environment: Record<string, string>): Promise<Result> {
+async function start(environment: Record<string, string>): Promise<CommandResult> {
   return await latchkey(["master-key", "status"], { ...installation.environment, ...environment });
 }
 
