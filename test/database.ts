@@ -104,6 +104,11 @@ export async function migrateAll(db: Database): Promise<void> {
   await migrateJobs(db);
 }
 
+/** Of the server that test databases are on, for another process. */
+export async function testServerUrl(): Promise<string> {
+  return urlOf(await testServer());
+}
+
 async function exists(db: Database, name: string): Promise<boolean> {
   return (await db.query("select 1 from pg_database where datname = $1", [name])).length > 0;
 }

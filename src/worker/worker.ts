@@ -125,6 +125,11 @@ export class Worker {
     return this.#active.size === 0;
   }
 
+  /** Number of runs in progress. */
+  get activeCount(): number {
+    return this.#active.size;
+  }
+
   /** Only in quarantine: resolves when there is nothing left to execute. */
   get idle(): Promise<void> {
     return this.#idle.promise;

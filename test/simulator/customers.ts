@@ -3,6 +3,7 @@ import { decideReview } from "#actions/reviews/decide-review.ts";
 import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
 import { findStored, replayOrRun } from "#actions/replay-or-run.ts";
 import { cancelRun, followCancel } from "#actions/runs/cancel-run.ts";
+import { readRunResults } from "#actions/runs/read-run-results.ts";
 import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import { findTriggeredBlueprint, triggerRun, triggerRunTogether } from "#actions/runs/trigger-run.ts";
 import type { Caller } from "#actions/services.ts";
@@ -33,6 +34,14 @@ export interface Order {
   readonly acknowledged: string[];
 }
 
+/** Whose order, and of what. */
+export interface Ordered {
+  readonly account: AccountSlug;
+  readonly blueprint: string;
+}
+
+/** As many that their refusals are more than a run's retries. */
+export const STUBBORN_ROWS = 12;
 const AGAIN_MS = 1_500;
 
 /** Customers' backends and their operators. They speak with the API of whichever process is up, and try again as a client does. */
@@ -62,27 +71,36 @@ export class Customers {
     }
   }
 
-  /** One order, sent once or twice, and again until it is acknowledged. */
-  place(): void {
+  /** One order, sent once or more often, and again until it is acknowledged. `of`: account and Blueprint; null: any. */
+  place(of: Ordered | null): void {
     const random = this.#random;
-    const account = random.isHit(0.8) ? "acme" : "neighbour";
+    const account = of?.account ?? (random.isHit(0.8) ? "acme" : "neighbour");
     const order: Order = {
       key: `order-${this.orders.length}`,
       account,
-      blueprint: random.pick<string>(BLUEPRINTS[account]),
-      numbers: Array.from({ length: random.integer(1, 4) }, (_, index) => `n${index}`),
+      blueprint: of?.blueprint ?? random.pick<string>(BLUEPRINTS[account]),
+      numbers: Array.from(
+        { length: of?.blueprint === "stubborn" ? STUBBORN_ROWS : random.integer(1, 4) },
+        (_, index) => `n${index}`,
+      ),
       acknowledged: [],
     };
     this.orders.push(order);
     this.#send(order);
     // A customer whose proxy repeats a request sends it to another process at the same time.
     if (random.isHit(0.3)) this.world.after(random.between(0, 30), "a duplicate", () => this.#send(order));
+    // One that sends before it has an answer uses one connection.
+    else if (random.isHit(0.15)) this.#send(order, 3);
   }
 
-  #send(order: Order): void {
+  #send(order: Order, times = 1): void {
     const apis = this.#apis();
     if (apis.length === 0) return this.#again(order);
     const api = this.#random.pick(apis);
+    for (let time = 0; time < times; time++) this.#sendTo(api, order);
+  }
+
+  #sendTo(api: SimApi, order: Order): void {
     let isAnswered = false;
     // A process that crashes answers nobody.
     const callOff = this.world.after(20_000, "no answer", () => {
@@ -176,9 +194,34 @@ export class Customers {
 
   /** An operator decides what waits for a person, and says of a write what the target's books say. */
   decide(): void {
+    const apis = this.#apis();
+    if (apis.length === 0) return;
+    // Two of them may look at the same page.
+    const asked = this.#random.isHit(0.3) ? apis : [this.#random.pick(apis)];
+    for (const api of asked)
+      void api.self.run(async () => await this.#decideAll(api)).catch((error: unknown) => this.#note(error));
+  }
+
+  /** A caller reads the results of a run: all of them, or a refusal that the interface names. */
+  read(): void {
+    const sent = this.orders.filter(({ acknowledged }) => acknowledged.length > 0);
     const [api] = this.#apis();
-    if (api === undefined) return;
-    void api.self.run(async () => await this.#decideAll(api)).catch((error: unknown) => this.#note(error));
+    if (sent.length > 0 && api) this.#readOf(api, this.#random.pick(sent));
+  }
+
+  #readOf(api: SimApi, { account, acknowledged, key, blueprint, numbers }: Order): void {
+    const { services } = api;
+    const caller = must(this.#callers.get(account), "the caller");
+    const work = async (): Promise<void> => {
+      const run = await findRun(services.db, caller.account.id, { id: must(acknowledged[0], "a run") });
+      if (!run) return;
+      const text = await readRunResults(services, caller, run, "direct");
+      const { results } = JSON.parse(text) as { results: { out?: { totalRecords: number } } };
+      const count = results.out?.totalRecords;
+      if (blueprint === "sends" && count !== numbers.length)
+        this.world.surprises.push(`${key} has ${numbers.length} rows, and its results say ${count}`);
+    };
+    void api.self.run(work).catch((error: unknown) => this.#note(error));
   }
 
   async #decideAll({ db, log, services }: SimApi): Promise<void> {
@@ -217,8 +260,10 @@ export class Customers {
     const sent = this.orders.filter(({ acknowledged }) => acknowledged.length > 0);
     const [api] = this.#apis();
     if (sent.length === 0 || api === undefined) return;
-    const id = must(this.#random.pick(sent).acknowledged[0], "a run");
+    const order = this.#random.pick(sent);
+    const id = must(order.acknowledged[0], "a run");
     const { db, blobs, signing } = api.services;
+    this.world.after(this.#random.between(0, 20), "a reader", () => this.#readOf(api, order));
     void api.self
       .run(async () => await purgeRunAsOperator({ db, blobs, signing }, id))
       .then(

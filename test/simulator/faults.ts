@@ -1,5 +1,7 @@
 import { FAILPOINTS, type Failpoint } from "#lib/failpoint.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import type { Weather } from "./sim-network.ts";
+import type { StoreMood } from "./sim-store.ts";
 import { WELL, type Mood } from "./target.ts";
 
 /** What goes wrong, when, and for how long. A plan is data, so that it can be shown, and made smaller. */
@@ -8,9 +10,11 @@ export type Fault = { readonly atMs: number; readonly forMs: number } & (
   | { readonly kind: "pause" | "cut"; readonly of: string }
   /** The next process that reaches the point crashes, or stands still, there. */
   | { readonly kind: "point"; readonly point: Failpoint; readonly does: "crash" | "pause" }
-  | { readonly kind: "network"; readonly lossRate: number; readonly latencyMs: number }
+  | { readonly kind: "network"; readonly weather: Weather }
+  /** The database stands still; or it is away, and another one is in its place. */
+  | { readonly kind: "stall" | "failover" }
   | { readonly kind: "news"; readonly lossRate: number }
-  | { readonly kind: "store" }
+  | { readonly kind: "store"; readonly mood: StoreMood }
   | { readonly kind: "target"; readonly mood: Mood }
   | { readonly kind: "clock"; readonly stepMs: number }
 );
@@ -29,60 +33,96 @@ const MOODS: readonly Mood[] = [
   { ...WELL, busy: 0.5 },
   { ...WELL, silent: 0.3 },
   { ...WELL, thinksMs: 20_000 },
-  { down: 0.2, lies: 0.2, busy: 0.2, silent: 0.1, thinksMs: 3_000 },
+  { ...WELL, connectsMs: 4_000 },
+  { down: 0.2, lies: 0.2, busy: 0.2, silent: 0.1, thinksMs: 3_000, connectsMs: 2_000 },
 ];
 
+const STORE_MOODS: readonly StoreMood[] = [
+  { isDown: true, slowMs: 0 },
+  { isDown: true, slowMs: 3_000 },
+  { isDown: false, slowMs: 10_000 },
+];
+
+const KINDS = [
+  "crash",
+  "crash",
+  "pause",
+  "pause",
+  "cut",
+  "point",
+  "point",
+  "point",
+  "network",
+  "stall",
+  "failover",
+  "news",
+  "store",
+  "target",
+  "target",
+  "clock",
+] as const satisfies readonly Fault["kind"][];
+
+/** What may go wrong in one simulation. */
+export interface FaultChoice {
+  readonly least: number;
+  readonly most: number;
+  readonly kinds: readonly Fault["kind"][];
+  readonly points: readonly Failpoint[];
+  /** Shortest of one. */
+  readonly leastMs: number;
+  /** Longest of one: one of these. */
+  readonly forMs: readonly number[];
+  readonly moods: readonly Mood[];
+}
+
+export const ANY_FAULT: FaultChoice = {
+  least: 2,
+  most: 8,
+  kinds: KINDS,
+  points: POINTS,
+  leastMs: 500,
+  forMs: [3_000, 12_000, 40_000],
+  moods: MOODS,
+};
+
 /** The faults of a seed, in the order of their times; all are over at `untilMs`, and w1 is there again then. */
-export function planFaults(random: SeededRandom, untilMs: number): readonly Fault[] {
-  const faults = Array.from({ length: random.integer(2, 9) }, (): Fault => {
-    const atMs = random.between(1_000, untilMs - 2_000);
-    const mostMs = untilMs - atMs;
-    const forMs = random.between(500, Math.min(mostMs, random.pick([3_000, 12_000, 40_000])));
-    const kinds = [
-      "crash",
-      "crash",
-      "pause",
-      "pause",
-      "cut",
-      "point",
-      "point",
-      "point",
-      "network",
-      "news",
-      "store",
-      "target",
-      "target",
-      "clock",
-    ] as const;
-    const kind = random.pick(kinds);
-    const of = random.pick([...WORKERS, ...WORKERS, ...APIS]);
-    switch (kind) {
-      case "crash":
-        return { kind, atMs, forMs, of, isForGood: of !== "w1" && of !== "a1" && random.isHit(0.2) };
-      case "pause":
-      case "cut":
-        return { kind, atMs, forMs, of };
-      case "point":
-        return { kind, atMs, forMs, point: random.pick(POINTS), does: random.pick(["crash", "pause"]) };
-      case "network":
-        return {
-          kind,
-          atMs,
-          forMs,
-          lossRate: random.pick([0, 0.02, 0.1]),
-          latencyMs: random.pick([2, 100, 1_500]),
-        };
-      case "news":
-        return { kind, atMs, forMs, lossRate: random.pick([0.3, 1]) };
-      case "store":
-        return { kind, atMs, forMs };
-      case "target":
-        return { kind, atMs, forMs, mood: random.pick(MOODS) };
-      case "clock":
-        return { kind, atMs, forMs, stepMs: Math.round(random.between(-20_000, 20_000)) };
-    }
-  });
+export function planFaults(random: SeededRandom, untilMs: number, choice: FaultChoice): readonly Fault[] {
+  const count = random.integer(choice.least, choice.most + 1);
+  const faults = Array.from({ length: count }, (): Fault => planFault(random, untilMs, choice));
   return faults.toSorted((one, other) => one.atMs - other.atMs);
+}
+
+function planFault(random: SeededRandom, untilMs: number, choice: FaultChoice): Fault {
+  const atMs = random.between(500, untilMs - choice.leastMs - 1_500);
+  const forMs = random.between(choice.leastMs, Math.min(untilMs - atMs, random.pick(choice.forMs)));
+  const kind = random.pick(choice.kinds);
+  const of = random.pick([...WORKERS, ...WORKERS, ...APIS]);
+  switch (kind) {
+    case "crash":
+      return { kind, atMs, forMs, of, isForGood: of !== "w1" && of !== "a1" && random.isHit(0.2) };
+    case "pause":
+    case "cut":
+      return { kind, atMs, forMs, of };
+    case "point": {
+      const does = random.pick(["crash", "pause"] as const);
+      return { kind, atMs, forMs: random.pick(choice.forMs), point: random.pick(choice.points), does };
+    }
+    case "network": {
+      const weather = { lossRate: random.pick([0, 0.02, 0.1]), latencyMs: random.pick([2, 100, 1_500]) };
+      return { kind, atMs, forMs, weather };
+    }
+    case "stall":
+    case "failover":
+      return { kind, atMs, forMs };
+    case "news":
+      return { kind, atMs, forMs, lossRate: random.pick([0.3, 1]) };
+    case "store":
+      return { kind, atMs, forMs, mood: random.pick(STORE_MOODS) };
+    case "target":
+      return { kind, atMs, forMs, mood: random.pick(choice.moods) };
+    case "clock":
+      return { kind, atMs, forMs, stepMs: Math.round(random.between(-20_000, 20_000)) };
+  }
 }
 
 export function describeFault(fault: Fault): string {
@@ -97,11 +137,15 @@ export function describeFault(fault: Fault): string {
     case "point":
       return `the next process at ${fault.point} ${fault.does === "crash" ? "crashes" : `stands still for ${seconds}`}`;
     case "network":
-      return `for ${seconds} the database is up to ${fault.latencyMs} ms away, and ${fault.lossRate * 100} % of calls break`;
+      return `for ${seconds} the database is up to ${fault.weather.latencyMs} ms away, and ${fault.weather.lossRate * 100} % of calls break`;
+    case "stall":
+      return `the database stands still for ${seconds}`;
+    case "failover":
+      return `the database is gone, and another one is in its place after ${seconds}`;
     case "news":
       return `for ${seconds} ${fault.lossRate * 100} % of notifications are lost`;
     case "store":
-      return `for ${seconds} the object store is down`;
+      return `for ${seconds} the object store is ${fault.mood.isDown ? "down" : `up to ${fault.mood.slowMs} ms slow`}`;
     case "target":
       return `for ${seconds} the target is ${Object.entries(fault.mood)
         .map(([name, value]) => `${name} ${value}`)

@@ -1,19 +1,15 @@
-import { openSession, type Database, type DatabaseSource, type Statement } from "#db/connection/pool.ts";
+import type { Database, Statement } from "#db/connection/pool.ts";
 import type { SimProcess } from "./sim-process.ts";
+import { lost, type SimServer } from "./sim-server.ts";
 import type { Work } from "./real-work.ts";
 
 /** As the product's pools: what a statement waits for a lock. */
-const LOCK_TIMEOUT_MS = 5_000;
+export const LOCK_TIMEOUT_MS = 5_000;
 /** What an open transaction may wait for its next statement. */
 const IDLE_MS = 10_000;
 
-/** What the simulation does with the server, beside the processes. */
-export interface Server {
-  readonly source: DatabaseSource;
-  /** Makes `app_now()` the simulation's time. */
-  showTime(): Promise<void>;
-  cancel(pid: number): Promise<void>;
-}
+/** Between two statements that left together. */
+const GAP_MS = 0.3;
 
 /** One connection while a transaction is on it. */
 interface Connection {
@@ -23,6 +19,7 @@ interface Connection {
   /** The statements before: a server takes them one after the other. */
   tail: Promise<unknown>;
   arrivesAtMs: number;
+  changesRuns: boolean;
   readonly lockTimeoutMs: number;
   readonly broken: PromiseWithResolvers<never>;
 }
@@ -32,12 +29,8 @@ interface CallOptions {
   readonly connection?: Connection;
 }
 
-/** As the driver says it. */
-const lost = (): Error =>
-  Object.assign(new Error("Connection terminated unexpectedly"), { code: "ECONNRESET" });
-
 /** A statement's own words, without values. */
-function labelOf(statement: string | Statement): string {
+export function labelOf(statement: string | Statement): string {
   if (typeof statement !== "string" && statement.name !== undefined) return statement.name;
   const text = typeof statement === "string" ? statement : statement.text;
   return text.replace(/\s+/g, " ").trim().slice(0, 48);
@@ -49,24 +42,29 @@ function labelOf(statement: string | Statement): string {
  */
 export class HeldDatabase {
   readonly #real: Database;
-  readonly #server: Server;
+  readonly #server: SimServer;
   readonly #self: SimProcess;
+  readonly #pool: Database["pool"];
   #open: Connection[] = [];
 
-  constructor(real: Database, server: Server, self: SimProcess) {
-    this.#real = real;
+  constructor(server: SimServer, self: SimProcess) {
+    this.#real = server.db;
     this.#server = server;
     this.#self = self;
+    this.#pool = Object.create(server.db.pool) as Database["pool"];
     self.atCrash(() => this.#breakAll());
     self.onCut(() => this.#breakAll());
   }
 
-  /** As the product's parts see it. */
+  /** As the product's parts see it. What they keep by database or by pool is this process's alone. */
   get database(): Database {
-    const real = this.#real;
+    const [real, server] = [this.#real, this.#server];
     return {
       query: async (statement, values) =>
-        await this.#call(labelOf(statement), async () => await real.query(statement, values)),
+        await this.#call(
+          labelOf(statement),
+          async () => await this.#noting([statement], real.query(server.prepared(statement, values))),
+        ),
       transaction: async (work, { lockTimeoutMs = LOCK_TIMEOUT_MS, ...options } = {}) =>
         await this.#transaction(work, lockTimeoutMs, options),
       transact: async (statement, { lockTimeoutMs }, beforeCommit) =>
@@ -80,19 +78,22 @@ export class HeldDatabase {
           { settle: true },
         ),
       transactAll: async (statements, { lockTimeoutMs } = {}) =>
-        await this.#call(
-          statements.map(labelOf).join(" + "),
-          async () => await real.transactAll(statements),
-          { lockTimeoutMs },
-        ),
+        await this.#pipeline(statements, lockTimeoutMs ?? LOCK_TIMEOUT_MS),
       end: async () => {},
       clock: this.#self.clock,
-      pool: real.pool,
+      pool: this.#pool,
     };
   }
 
   #breakAll(): void {
     for (const connection of this.#open) if (!connection.isEnding) breakOff(connection);
+  }
+
+  /** What was committed is there for the oracles to look at. */
+  async #noting<T>(statements: readonly (string | Statement)[], done: Promise<T>): Promise<T> {
+    const result = await done;
+    if (statements.some((each) => this.#server.changesRuns(each))) this.#self.world.changes++;
+    return result;
   }
 
   /** One call over the network: there, what the server does, and back. */
@@ -107,10 +108,14 @@ export class HeldDatabase {
       if (connection && !isStatementsOwn(error)) breakOff(connection);
       reply(() => reject(error));
     };
-    world.after(arrivalMs(this.#self, connection), `${name} > ${label}`, () => {
+    const way = { afterMs: arrivalMs(this.#self, connection), label, onSilence: () => fail(lost()) };
+    this.#server.arrive(this.#self, way, () => {
       if (fate === "request_lost") world.tell(name, `the connection broke before ${label}`);
-      if (fate === "request_lost") return fail(lost());
-      const done = this.#inTurn(connection, async () => await this.#execute(label, lockTimeoutMs, execute));
+      if (fate === "request_lost" || this.#server.isDown) return fail(lost());
+      const done = this.#inTurn(
+        connection,
+        async () => await this.#server.execute(this.#self, label, lockTimeoutMs, execute),
+      );
       done.then((value) => {
         if (fate !== "answer_lost") return reply(() => resolve(value));
         world.tell(name, `the connection broke after ${label}`);
@@ -131,21 +136,50 @@ export class HeldDatabase {
     return await done;
   }
 
-  async #execute<T>(label: string, lockTimeoutMs: number, execute: () => Promise<T>): Promise<T> {
-    const { world, name } = this.#self;
-    const work = world.work.begin(true);
-    const callOff = world.after(lockTimeoutMs, `${name} lock time-out of ${label}`, () => {
-      if (work.pid !== null) void world.work.track(this.#server.cancel(work.pid));
+  /**
+   * Statements that leave together with their BEGIN and COMMIT. The server does one after the other, whatever becomes of the client, and those
+   * of others between them.
+   */
+  async #pipeline(
+    statements: readonly Statement[],
+    lockTimeoutMs: number,
+  ): Promise<readonly (readonly unknown[])[]> {
+    const { world, network, name } = this.#self;
+    const { promise, resolve, reject } = Promise.withResolvers<readonly (readonly unknown[])[]>();
+    const label = statements.map(labelOf).join(" + ");
+    const [thereMs, backMs, fate] = [network.latencyMs(), network.latencyMs(), network.fate()];
+    let busy: Work | null = null;
+    const work = async (tx: Database): Promise<readonly (readonly unknown[])[]> => {
+      try {
+        const results: (readonly unknown[])[] = [];
+        for (const statement of statements) {
+          busy?.end();
+          const turn = new Promise<void>((done) => void world.after(GAP_MS, `${name} + ${label}`, done));
+          await Promise.race([turn, world.untilOver()]);
+          if (world.isOver || this.#server.isDown) throw lost();
+          const prepared = this.#server.prepared(statement);
+          const execute = async () => await tx.query(prepared);
+          results.push(await this.#server.execute(this.#self, labelOf(statement), lockTimeoutMs, execute));
+        }
+        return results;
+      } finally {
+        // COMMIT, or ROLLBACK.
+        busy = world.work.begin();
+      }
+    };
+    const end = (act: () => void): void => {
+      busy?.end();
+      this.#self.after(backMs, `< ${label}`, act);
+    };
+    this.#server.arrive(this.#self, { afterMs: thereMs, label, onSilence: () => reject(lost()) }, () => {
+      if (fate === "request_lost" || this.#server.isDown) return end(() => reject(lost()));
+      busy = world.work.begin();
+      this.#noting(statements, this.#real.transaction(work)).then(
+        (results) => end(() => (fate === "answer_lost" ? reject(lost()) : resolve(results))),
+        (error: unknown) => end(() => reject(error)),
+      );
     });
-    try {
-      await this.#server.showTime();
-      return await execute();
-    } catch (error) {
-      throw asLockTimeout(error, work);
-    } finally {
-      callOff();
-      work.end();
-    }
+    return await promise;
   }
 
   async #transaction<T>(
@@ -158,6 +192,7 @@ export class HeldDatabase {
     const [thereMs, backMs, commitMs] = [network.latencyMs(), network.latencyMs(), network.latencyMs()];
     const fate = network.fate();
     let busy: Work | null = null;
+    let changesRuns = false;
     const attempt = async (tx: Database): Promise<T> => {
       busy?.end();
       const connection = this.#connect(lockTimeoutMs);
@@ -167,10 +202,13 @@ export class HeldDatabase {
         const working = this.#self.run(async () => await work(inside));
         const result = await Promise.race([working, connection.broken.promise]);
         connection.isEnding = fate !== "request_lost";
-        const arrives = new Promise<void>((done) => void world.after(commitMs, `${name} > commit`, done));
+        const way = { afterMs: commitMs, label: "commit", onSilence: () => reject(lost()) };
+        const arrives = new Promise<void>((done) => this.#server.arrive(this.#self, way, done));
         await Promise.race([arrives, world.untilOver()]);
         if (fate === "request_lost") world.tell(name, "the connection broke before COMMIT");
-        if (fate === "request_lost" || connection.isBroken || world.isOver) throw lost();
+        if (fate === "request_lost" || connection.isBroken || world.isOver || this.#server.isDown)
+          throw lost();
+        changesRuns = connection.changesRuns;
         return result;
       } finally {
         unwatch();
@@ -183,12 +221,16 @@ export class HeldDatabase {
       busy?.end();
       this.#self.after(backMs, "< end of transaction", act);
     };
-    world.after(thereMs, `${name} > begin`, () => {
+    const way = { afterMs: thereMs, label: "begin", onSilence: () => reject(lost()) };
+    this.#server.arrive(this.#self, way, () => {
       if (this.#self.isCrashed) return;
+      if (this.#server.isDown) return end(() => reject(lost()));
       busy = world.work.begin();
-      const done = this.#server.showTime().then(async () => await this.#real.transaction(attempt, options));
+      this.#server.showTime();
+      const done = this.#real.transaction(attempt, options);
       done.then(
         (value) => {
+          if (changesRuns) world.changes++;
           // With `settle` the pool asks the server on another connection what became of it.
           if (fate !== "answer_lost" || options.settle === true) return end(() => resolve(value));
           world.tell(name, "the connection broke after COMMIT");
@@ -208,6 +250,7 @@ export class HeldDatabase {
       isEnding: false,
       tail: Promise.resolve(),
       arrivesAtMs: this.#self.world.nowMs,
+      changesRuns: false,
       lockTimeoutMs,
       broken,
     };
@@ -226,7 +269,9 @@ export class HeldDatabase {
   #inside(tx: Database, connection: Connection): Database {
     const query: Database["query"] = async (statement, values) => {
       if (connection.isBroken) throw lost();
-      return await this.#call(labelOf(statement), async () => await tx.query(statement, values), {
+      const prepared = this.#server.prepared(statement, values);
+      connection.changesRuns ||= this.#server.changesRuns(statement);
+      return await this.#call(labelOf(statement), async () => await tx.query(prepared), {
         lockTimeoutMs: connection.lockTimeoutMs,
         connection,
       });
@@ -235,6 +280,7 @@ export class HeldDatabase {
     const inside: Database = {
       ...tx,
       clock: this.#self.clock,
+      pool: this.#pool,
       query,
       transaction: async (work) => {
         const name = `savepoint_${++savepoints}`;
@@ -285,48 +331,3 @@ const isStatementsOwn = (error: unknown): boolean =>
   error instanceof Error &&
   "severity" in error &&
   !/^(08|57P|XX)/.test((error as { code?: string }).code ?? "XX");
-
-/** PostgreSQL's own limit goes by real time, so the simulation cancels the statement, and it fails as that limit fails it. */
-function asLockTimeout(error: unknown, work: Work): unknown {
-  if (work.pid === null || !(error instanceof Error) || (error as { code?: string }).code !== "57014")
-    return error;
-  return Object.assign(error, { code: "55P03", message: "canceling statement due to lock timeout" });
-}
-
-/** The connection that holds a worker's advisory lock. It ends with its process, after as long as the network takes to tell. */
-export async function holdSession(server: Server, self: SimProcess, onLost: () => void): Promise<Database> {
-  const { world, network, name } = self;
-  const real = await world.work.track(
-    openSession(server.source, { applicationName: "simulated liveness", onLost: () => {} }),
-  );
-  let isOver = false;
-  const end = async (): Promise<void> => {
-    if (isOver) return;
-    isOver = true;
-    await world.work.track(real.end());
-  };
-  self.atCrash(() => void world.after(network.latencyMs(), `${name} liveness ends`, () => void end()));
-  self.onCut(() => {
-    if (isOver) return;
-    void end();
-    self.after(network.latencyMs(), "liveness lost", onLost);
-  });
-  const query = async (statement: string | Statement, values?: readonly unknown[]): Promise<never> => {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const [thereMs, backMs] = [network.latencyMs(), network.latencyMs()];
-    const label = labelOf(statement);
-    const ask = async (): Promise<unknown> => {
-      if (isOver) throw lost();
-      await server.showTime();
-      return await real.query(statement, values);
-    };
-    world.after(thereMs, `${name} > ${label}`, () => {
-      world.work.track(ask()).then(
-        (rows) => self.after(backMs, `< ${label}`, () => resolve(rows)),
-        (error: unknown) => self.after(backMs, `< ${label}`, () => reject(error)),
-      );
-    });
-    return (await promise) as never;
-  };
-  return { ...real, query, end, clock: self.clock };
-}

@@ -1,22 +1,26 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { checkSigningKey } from "#actions/keys/check-signing-key.ts";
 import { AccountQuotas } from "#actions/runs/account-quotas.ts";
 import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { closeAudit } from "#actions/audit/close-audit.ts";
 import type { Services } from "#actions/services.ts";
-import { openPool, type Database } from "#db/connection/pool.ts";
+import type { Database } from "#db/connection/pool.ts";
 import type { RunChanges } from "#db/runs/run-notifier.ts";
+import { guardRows } from "#db/signing/signed-rows.ts";
 import { LoginTurns } from "#engine/login/login-turns.ts";
 import { SelfFence } from "#engine/self-fence.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { Paces } from "#engine/waiting/paces.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
+import { limits } from "#domain/limits.ts";
 import { openLog, type Log } from "#lib/log.ts";
 import { Worker } from "#worker/worker.ts";
-import { HeldDatabase, holdSession, type Server } from "./held-database.ts";
+import { HeldDatabase } from "./held-database.ts";
+import { holdSession } from "./held-session.ts";
 import type { NewsNetwork } from "./sim-news.ts";
-import { SimProcess, type Network } from "./sim-process.ts";
+import type { SimNetwork } from "./sim-network.ts";
+import { SimProcess } from "./sim-process.ts";
+import type { SimServer } from "./sim-server.ts";
 import type { SimStore } from "./sim-store.ts";
 import type { Stage } from "./stage.ts";
 import type { ScriptedTarget } from "./target.ts";
@@ -24,25 +28,20 @@ import type { World } from "./world.ts";
 
 /** Runs of a worker at a time. */
 export const PLACES = 3;
-const CONNECTIONS = 40;
 const HOUSEKEEPING_EVERY_MS = 60_000;
-const CLOSE_AUDIT_EVERY_MS = 5_000;
+const CLOSE_AUDIT_EVERY_MS = 15_000;
 
 /** What all processes of a simulation share. */
 export interface Surroundings {
   readonly world: World;
   readonly stage: Stage;
-  readonly server: Server;
-  readonly connectionString: string;
+  readonly server: SimServer;
   /** Of its processes. */
   readonly folder: string;
   readonly news: NewsNetwork;
   readonly target: ScriptedTarget;
   readonly store: SimStore;
-  readonly network: Network;
-  readonly expressions: Evaluator;
-  /** Real connections, closed at the end. */
-  readonly pools: Database[];
+  readonly network: SimNetwork;
 }
 
 /** The product's parts in one simulated process. */
@@ -53,42 +52,40 @@ export interface Parts {
   readonly log: Log;
 }
 
-async function openParts(around: Surroundings, name: string): Promise<Parts> {
-  const { world, server, network } = around;
+function openParts(around: Surroundings, name: string): Parts {
+  const { world, server, network, stage } = around;
   const self = new SimProcess(name, world, network);
-  // No limit of the server's own clock: limits go by the simulation's.
-  const real = openPool(
-    { connectionString: around.connectionString },
-    {
-      applicationName: `simulated ${name}`,
-      max: CONNECTIONS,
-      connectTimeoutMs: 60_000,
-      statementTimeoutMs: 0,
-      queryTimeoutMs: 120_000,
-      lockTimeoutMs: 0,
-      idleInTransactionTimeoutMs: 0,
-    },
-  );
-  around.pools.push(real);
-  const log = openLog({ level: "info", format: "json" }, { write: (line) => tellLog(self, line) });
-  await world.work.track(checkSigningKey(real, around.stage.signing));
-  return { self, db: new HeldDatabase(real, server, self).database, news: around.news.join(self), log };
+  const log = openLog({ level: "info", format: "json" }, { write: (line) => tellLog(around, self, line) });
+  const { database: db } = new HeldDatabase(server, self);
+  guardRows(db, stage.signing, null);
+  return { self, db, news: around.news.join(self), log };
 }
 
+/** What the worker logs when it finds that others have its runs. */
+const TAKEN_OVER = "another process took this worker's runs over";
+const WELL_MARGIN_MS = 2_000;
+
 /** What a process logs is part of the story. */
-function tellLog(self: SimProcess, line: string): void {
+function tellLog({ world, network }: Surroundings, self: SimProcess, line: string): void {
   const { level: _level, time: _time, msg, at: _at, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const values = Object.entries(fields).map(([name, value]) => ` ${name}=${String(value)}`);
-  self.world.tell(self.name, `logs: ${String(msg)}${values.join("")}`);
+  world.tell(self.name, `logs: ${String(msg)}${values.join("")}`);
+  const wellMs = world.nowMs - Math.max(self.disturbedAtMs, network.roughUntilMs());
+  // Neither a database that stands still nor a clock that steps may cost a run its worker.
+  if (msg === TAKEN_OVER && wellMs > limits.heartbeatStaleMs + WELL_MARGIN_MS)
+    world.surprises.push(
+      `${self.name} was taken over, and nothing has disturbed it for ${Math.round(wellMs)} ms`,
+    );
 }
 
 /** A process with the worker role. */
 export interface SimWorker extends Parts {
-  readonly worker: Promise<Worker>;
+  /** null: it has not started yet. */
+  running: Worker | null;
 }
 
-export async function startWorker(around: Surroundings, name: string): Promise<SimWorker> {
-  const parts = await openParts(around, name);
+export function startWorker(around: Surroundings, name: string): SimWorker {
+  const parts = openParts(around, name);
   const { self } = parts;
   const engine = engineOf(around, parts);
   const openSession = async (onLost: () => void): Promise<Database> =>
@@ -111,7 +108,7 @@ export async function startWorker(around: Surroundings, name: string): Promise<S
     );
   };
   const carrySuspects = async (onDeath: () => void): Promise<void> => {
-    const suspects = await openParts(around, `${name}q`);
+    const suspects = openParts(around, `${name}q`);
     self.atCrash(() => suspects.self.crash());
     suspects.self.atCrash(() => {
       self.after(2_000, "sees its quarantine dead", () => {
@@ -133,8 +130,12 @@ export async function startWorker(around: Surroundings, name: string): Promise<S
     async () =>
       await Worker.start(engine, { concurrency: PLACES, openSession, chores: choresOf(engine), quarantine }),
   );
-  worker.catch((error: unknown) => around.world.tell(name, `did not start: ${String(error)}`));
-  return { ...parts, worker };
+  const started: SimWorker = { ...parts, running: null };
+  worker.then(
+    (running) => (started.running = running),
+    (error: unknown) => around.world.tell(name, `did not start: ${String(error)}`),
+  );
+  return started;
 }
 
 /** In place of graphile-worker, which goes by the server's clock and by timers of its own. */
@@ -171,8 +172,8 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     fence: new SelfFence(self.clock),
     loginTurns: new LoginTurns(),
     paces: new Paces(db, self.clock),
-    expressions: trackedExpressions(around.expressions, world),
-    loginExpressions: around.expressions,
+    expressions: trackedExpressions(stage.expressions, world),
+    loginExpressions: stage.expressions,
     clientSecret: async () => await Promise.reject(new Error("No client secret is simulated.")),
     log,
     clock: self.clock,
@@ -216,8 +217,8 @@ export interface SimApi extends Parts {
   readonly services: Services;
 }
 
-export async function startApi(around: Surroundings, name: string): Promise<SimApi> {
-  const parts = await openParts(around, name);
+export function startApi(around: Surroundings, name: string): SimApi {
+  const parts = openParts(around, name);
   const { db, log, news } = parts;
   const { signing } = around.stage;
   const services = {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** Something that this process really waits for: an answer of PostgreSQL, a thread, a file. */
 export interface Work {
@@ -27,6 +27,9 @@ export class RealWork {
   readonly #open = new Set<Work>();
   readonly #listBlocked: ListBlocked;
   #wake = Promise.withResolvers<void>();
+  /** How often something began or ended; and then, when all that was open waited for locks. */
+  #moves = 0;
+  #movesBlocked = -1;
 
   constructor(listBlocked: ListBlocked) {
     this.#listBlocked = listBlocked;
@@ -38,11 +41,13 @@ export class RealWork {
       isStatement,
       end: () => {
         if (!this.#open.delete(work)) return;
+        this.#moves++;
         this.#wake.resolve();
         this.#wake = Promise.withResolvers();
       },
     };
     this.#open.add(work);
+    this.#moves++;
     return work;
   }
 
@@ -66,14 +71,24 @@ export class RealWork {
         if (await this.#areBlocked()) return;
       } else if (performance.now() - sinceMs > LOOK_AFTER_MS && (await this.#areBlocked())) return;
       if (isFileOpen()) await nextTurn();
-      else await Promise.race([this.#wake.promise, sleep(POLL_MS)]);
+      else await this.#untilMoved();
       if (performance.now() - sinceMs > STUCK_MS)
         throw new Error(`${this.#open.size} things are under way for ${STUCK_MS} ms, and no lock keeps them`);
     }
   }
 
+  async #untilMoved(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, POLL_MS);
+    await Promise.race([this.#wake.promise, promise]);
+    clearTimeout(timer);
+  }
+
   /** Whether all that is under way waits for locks. */
   async #areBlocked(): Promise<boolean> {
+    // What waits for a lock goes on when something else has ended.
+    if (this.#moves === this.#movesBlocked) return true;
+    const moves = this.#moves;
     const before = [...this.#open];
     if (!before.every(({ isStatement }) => isStatement)) return false;
     const pids = await this.#listBlocked();
@@ -83,6 +98,7 @@ export class RealWork {
     const fresh = pids.filter((pid) => !known.has(pid));
     for (const work of open)
       if (work.pid === null || !pids.includes(work.pid)) work.pid = fresh.shift() ?? null;
+    this.#movesBlocked = moves;
     return true;
   }
 }

@@ -10,6 +10,12 @@ export interface Network {
   fate(): "arrives" | "request_lost" | "answer_lost";
 }
 
+/**
+ * Polls of workers that have nothing to do are most of what would happen, so they come less often: as on a machine that is busy. What
+ * must come in time, such as heartbeats, is not stretched.
+ */
+const stretchOf = (ms: number): number => (ms <= 1_000 ? 4 : ms <= 2_000 ? 2 : 1);
+
 /** Which process what runs now belongs to. */
 const current = new AsyncLocalStorage<SimProcess>();
 export const currentProcess = (): SimProcess | undefined => current.getStore();
@@ -26,11 +32,13 @@ export class SimProcess {
   readonly #atCrash: (() => void)[] = [];
   readonly #onCut: (() => void)[] = [];
   #state: "up" | "paused" | "crashed" = "up";
+  #disturbedAtMs = 0;
 
   constructor(name: string, world: World, network: Network) {
     this.name = name;
     this.world = world;
     this.network = network;
+    this.#disturbedAtMs = world.nowMs;
   }
 
   get isUp(): boolean {
@@ -39,6 +47,11 @@ export class SimProcess {
 
   get isCrashed(): boolean {
     return this.#state === "crashed";
+  }
+
+  /** When it last began, stood still or lost its connections. */
+  get disturbedAtMs(): number {
+    return this.#disturbedAtMs;
   }
 
   run<T>(act: () => T): T {
@@ -74,6 +87,7 @@ export class SimProcess {
   resume(): void {
     if (this.#state !== "paused") return;
     this.#state = "up";
+    this.#disturbedAtMs = this.world.nowMs;
     const waiting = this.#waiting.splice(0);
     // Timers of a process that wakes up run before what the network has brought.
     let ms = 0;
@@ -95,6 +109,7 @@ export class SimProcess {
 
   /** Its connections to the database break, and it goes on. */
   cut(): void {
+    this.#disturbedAtMs = this.world.nowMs;
     if (!this.isCrashed) for (const act of this.#onCut) act();
   }
 
@@ -128,7 +143,7 @@ export class SimProcess {
       let callOff = (): void => {};
       let isOver = false;
       const next = (): void => {
-        callOff = this.after(ms, `every ${ms}`, () => {
+        callOff = this.after(ms * stretchOf(ms), `every ${ms}`, () => {
           if (isOver) return;
           next();
           task();

@@ -1,22 +1,34 @@
 import { createHash } from "node:crypto";
 import { BlobMissing, StoreFailed, type BlobStore, type StoredBlob } from "#blobs/store.ts";
+import { currentProcess } from "./sim-process.ts";
+
+/** How the store is. `slowMs`: what each request takes, at most. */
+export interface StoreMood {
+  readonly isDown: boolean;
+  readonly slowMs: number;
+}
+
+export const STORE_WELL: StoreMood = { isDown: false, slowMs: 0 };
 
 /** Objects in memory, shared by all processes. While it is down, nothing can be put, read or removed. */
 export class SimStore implements BlobStore {
   readonly kind = "folder";
   isDown = false;
+  slowMs = 0;
   readonly #objects = new Map<string, Buffer>();
   #mark: string | null = null;
 
-  #check(): void {
+  async #check(): Promise<void> {
+    const self = currentProcess();
+    if (this.slowMs > 0 && self) await self.clock.sleep(self.world.random.between(0, this.slowMs));
     if (this.isDown) throw new StoreFailed("the simulated object store is down", "down");
   }
 
   async put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
-    this.#check();
+    await this.#check();
     const chunks: Uint8Array[] = [];
     for await (const chunk of bytes) chunks.push(chunk);
-    this.#check();
+    await this.#check();
     const whole = Buffer.concat(chunks);
     this.#objects.set(key, whole);
     return { key, sizeBytes: whole.length, sha256: createHash("sha256").update(whole).digest() };
@@ -26,7 +38,7 @@ export class SimStore implements BlobStore {
     key: string,
     range?: { readonly start: number; readonly end: number },
   ): AsyncIterable<Uint8Array> {
-    this.#check();
+    await this.#check();
     const whole = this.#objects.get(key);
     if (whole === undefined) throw new BlobMissing(key);
     yield range ? whole.subarray(range.start, range.end + 1) : whole;
@@ -49,12 +61,12 @@ export class SimStore implements BlobStore {
   }
 
   async remove(keys: readonly string[]): Promise<void> {
-    this.#check();
+    await this.#check();
     for (const key of keys) this.#objects.delete(key);
   }
 
   async removeAll(prefix: string): Promise<void> {
-    this.#check();
+    await this.#check();
     for (const key of this.#objects.keys()) if (key.startsWith(prefix)) this.#objects.delete(key);
   }
 

@@ -2,15 +2,16 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { inTier, testInAll } from "../tiers.ts";
+import { checkPlants, findPlanted, plantsNamed } from "./planted.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { simulate } from "./simulate.ts";
 import { storyOf } from "./story.ts";
 
 /** Seeds that have found something, with what it was. */
 const KEPT_SEEDS: readonly number[] = [];
-const FAST = 2;
-const SEEDS = Array.from({ length: 60 }, (_, index) => index + 1);
-const TWICE = 20;
+const FAST = 8;
+const SEEDS = Array.from({ length: 1_000 }, (_, index) => index + 1);
+const TWICE = 50;
 
 let stage: Stage;
 before(async () => {
@@ -18,21 +19,41 @@ before(async () => {
 });
 after(async () => await stage?.[Symbol.asyncDispose]());
 
-test("under faults that a seed chooses, every oracle holds, and every run ends", async () => {
-  for (const seed of new Set([...KEPT_SEEDS, ...inTier(SEEDS, (_, index) => index < FAST)])) {
-    const simulated = await simulate(stage, { seed });
-    assert.equal(simulated.violation, null, storyOf(simulated));
-  }
+test(
+  "under faults that a seed chooses, every oracle holds, and every run ends",
+  { timeout: 1_800_000 },
+  async () => {
+    for (const seed of new Set([...KEPT_SEEDS, ...inTier(SEEDS, (_, index) => index < FAST)])) {
+      const simulated = await simulate(stage, { seed });
+      assert.equal(simulated.violation, null, storyOf(simulated));
+    }
+  },
+);
+
+test("each defect of the list can be planted into the program as it is", () => {
+  checkPlants();
 });
 
 testInAll(
   "the seeds themselves; a trace that does not repeat is seen when a failure is repeated",
-  "the same seed gives the same trace",
+  "the same seed gives the same trace, whatever was simulated before it",
   { timeout: 600_000 },
   async () => {
-    for (const seed of SEEDS.slice(0, TWICE)) {
-      const [first, second] = [await simulate(stage, { seed }), await simulate(stage, { seed })];
-      assert.equal(first.digest, second.digest, `seed ${seed}`);
+    const digests: string[] = [];
+    for (const seed of SEEDS.slice(0, TWICE)) digests.push((await simulate(stage, { seed })).digest);
+    for (const [at, digest] of [...digests.entries()].toReversed())
+      assert.equal((await simulate(stage, { seed: at + 1 })).digest, digest, `seed ${at + 1}`);
+  },
+);
+
+testInAll(
+  "the oracles, by the seeds; `npm run simulate -- --planted` tries all defects",
+  "a planted defect is found",
+  { timeout: 600_000 },
+  async () => {
+    for (const plant of plantsNamed(["intent-after-request", "stale-limit"])) {
+      const { seeds, said } = await findPlanted(plant, 1, 100);
+      assert.notEqual(seeds, null, said);
     }
   },
 );

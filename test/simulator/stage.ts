@@ -1,13 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { settleRows } from "#db/signing/signed-rows.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { guardRows, settleRows } from "#db/signing/signed-rows.ts";
+import { openEvaluator, type Evaluator } from "#expressions/evaluator.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
-import { cloneTestDatabase, type TestDatabase } from "../database.ts";
 import { blueprint } from "../documents/bench.ts";
-import { recordHistory } from "../flow/run-history.ts";
 import { install } from "../service.ts";
-import { EPOCH_MS, fixChance } from "./fixed-chance.ts";
+import { fixChance } from "./fixed-chance.ts";
+import { openStageDatabase, type StageDatabase } from "./stage-database.ts";
 import { TARGET } from "./target.ts";
 
 const HOSTS = `hosts: ['${TARGET}']`;
@@ -37,10 +38,24 @@ const BLIND = `${LINES}
 ${out("sent")}`;
 const PACED = `- { id: items, type: http, request: { url: "${TARGET}/paced", query: { run: "{{ $run.id }}" } }, throttle: { requests: 1, per: 2s }, records: items }
 ${out("items")}`;
-const ASKS = `- { id: items, type: http, request: { url: "${TARGET}/asked", query: { run: "{{ $run.id }}" } }, until: { when: "state = 'done'", every: 5s, for: 5m }, records: items }
+const CROWD = `- { id: items, type: http, request: { url: "${TARGET}/crowd", query: { run: "{{ $run.id }}" } }, throttle: { requests: 1, per: 2s }, records: items }
+${out("items")}`;
+/** Its request ends the process that sends it. */
+const POISON = `- { id: items, type: http, request: { url: "${TARGET}/poison", query: { run: "{{ $run.id }}" } }, records: items }
+${out("items")}`;
+/** Each of its requests is refused some times, and all together more often than a run may try again. */
+const STUBBORN = `${LINES}
+- id: items
+  type: http
+  for_each: lines
+  request: { url: "${TARGET}/stubborn", query: { run: "{{ $run.id }}", number: "{{ number }}" } }
+  retry: { attempts: 20, backoff: fixed, initial: 100ms }
+  records: items
+${out("items")}`;
+const ASKS = `- { id: items, type: http, request: { url: "${TARGET}/asked", query: { run: "{{ $run.id }}" } }, until: { when: "state = 'done'", every: 2s, for: 5m }, records: items }
 ${out("items")}`;
 const GATED = `${LINES}
-- { id: gate, type: review, from: lines, timeout: 40s, on_timeout: approve }
+- { id: gate, type: review, from: lines, timeout: 15s, on_timeout: approve }
 - id: sent
   type: http
   for_each: gate
@@ -52,6 +67,10 @@ ${out("sent")}`;
 export const BLUEPRINTS = {
   acme: ["sends", "blind", "paced", "asks", "gated"],
   neighbour: ["sends"],
+  /** More runs at once than there are turns for them in their time. */
+  crowd: ["crowd"],
+  /** Runs that end their process. */
+  rogue: ["poison", "stubborn"],
 } as const;
 export type AccountSlug = keyof typeof BLUEPRINTS;
 
@@ -61,19 +80,40 @@ const TIMEOUT = "timeout: 5m";
 const DOCUMENTS = [
   "account: acme\nconcurrency: 4",
   "account: neighbour\nconcurrency: 2",
+  "account: crowd\nconcurrency: 20",
+  "account: rogue\nconcurrency: 2",
   blueprint("sends", SENDS, `${HOSTS}\n${TIMEOUT}`),
   blueprint("blind", BLIND, `${HOSTS}\n${TIMEOUT}`),
   blueprint("paced", PACED, `${HOSTS}\n${TIMEOUT}`),
   blueprint("asks", ASKS, `${HOSTS}\n${TIMEOUT}`),
   blueprint("gated", GATED, `${HOSTS}\n${TIMEOUT}`),
   blueprint("sends", SENDS, `${HOSTS}\n${TIMEOUT}`).replace("account: acme", "account: neighbour"),
+  blueprint("crowd", CROWD, `${HOSTS}\ntimeout: 15s`).replace("account: acme", "account: crowd"),
+  blueprint("stubborn", STUBBORN, `${HOSTS}\n${TIMEOUT}`).replace("account: acme", "account: rogue"),
+  blueprint("poison", POISON, `${HOSTS}\n${TIMEOUT}`).replace("account: acme", "account: rogue"),
 ];
 
-/** An installation that every simulation begins with a copy of. */
+/** Makes the database note what no change of a run may do: between two looks it could be over. */
+async function noteBreaches(db: Database): Promise<void> {
+  await db.query(`create table run_breach (run_id text not null, what text not null);
+    create function note_breach() returns trigger language plpgsql as $$ begin
+      if old.lease_owner <> new.lease_owner then
+        insert into run_breach values (new.id, 'was taken from ' || old.lease_owner || ' by ' || new.lease_owner);
+      end if;
+      if old.ended_at is not null and new.status <> old.status then
+        insert into run_breach values (new.id, 'went on after its end: it was ' || old.status || ', and is ' || new.status);
+      end if;
+      return null;
+    end $$;
+    create trigger note_breach after update on run for each row execute function note_breach()`);
+}
+
+/** An installation that every simulation begins with as it is. One simulation at a time. */
 export interface Stage extends AsyncDisposable {
   readonly signing: Signing;
   readonly folder: string;
-  clone(): Promise<TestDatabase>;
+  readonly database: StageDatabase;
+  readonly expressions: Evaluator;
 }
 
 export async function openStage(): Promise<Stage> {
@@ -82,29 +122,23 @@ export async function openStage(): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-simulation-"));
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
   const installation = opened.use(await install());
-  const { db, connectionString } = installation.database;
+  const { db } = installation.database;
   await installation.apply(...DOCUMENTS);
   for (const account of Object.keys(BLUEPRINTS)) await installation.createKey(account);
-  await recordHistory(db);
-  // Time is a number that no transaction rolls back, and that every statement sees at once.
-  await db.query(`create sequence simulated_ms minvalue 0 start 0`);
-  await db.query(`create or replace function app_now() returns timestamptz language sql stable
-    return to_timestamp((${EPOCH_MS}::float8 + (select last_value from simulated_ms)) / 1000.0)`);
-  // What the server does by itself and by its own clock would choose other plans in other runs.
-  await db.query(`do $$ declare each text; begin
-    for each in select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
-      execute 'alter table ' || each || ' set (autovacuum_enabled = off)';
-    end loop; end $$`);
+  await noteBreaches(db);
   const key = readFileSync(join(installation.dataFolder, "signing.key"), "utf8");
   await settleRows(db);
-  // A template has no connections.
-  await db.end();
-  const template = new URL(connectionString).pathname.slice(1);
+  const signing = openSigning(readSigningKey(key));
+  const database = opened.use(await openStageDatabase(installation.database, folder));
+  guardRows(database.admin, signing, null);
+  const expressions = openEvaluator({ threads: 1 });
+  opened.defer(async () => await expressions.close());
   const kept = opened.move();
   return {
-    signing: openSigning(readSigningKey(key)),
+    signing,
     folder,
-    clone: async () => await cloneTestDatabase(template),
+    database,
+    expressions,
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }

@@ -27,12 +27,16 @@ export interface Mood {
   readonly silent: number;
   /** Longest that it thinks about an answer. */
   readonly thinksMs: number;
+  /** Longest that a connection to it takes. */
+  readonly connectsMs: number;
 }
 
-export const WELL: Mood = { down: 0, lies: 0, busy: 0, silent: 0, thinksMs: 40 };
+export const WELL: Mood = { down: 0, lies: 0, busy: 0, silent: 0, thinksMs: 40, connectsMs: 5 };
 
 /** A request comes to the target within this of having left: one that is still on its way when it is looked up is not simulated. */
 const WAY_MS = 2;
+/** How often a stubborn target says no to one request. */
+const REFUSALS = 15;
 const SAYS_NO_ANSWER_MS = 10 * 60_000;
 
 /** A target in this process, which keeps books of what it was told. It answers as its mood and its chance say. */
@@ -42,6 +46,8 @@ export class ScriptedTarget {
   /** When each request came, by its path. */
   readonly reads: { readonly path: string; readonly atMs: number; readonly run: string }[] = [];
   mood: Mood = WELL;
+  /** A process has sent what ends it. */
+  onPoison: (self: SimProcess) => void = () => {};
   readonly #random: SeededRandom;
   readonly #asks = new Map<string, number>();
 
@@ -82,7 +88,7 @@ export class ScriptedTarget {
       answered.reject(new GateError("timeout", `${request.url.host}: no answer in ${policy.timeoutMs} ms`)),
     );
     try {
-      await self.clock.sleep(random.between(0.5, 5), signal);
+      await self.clock.sleep(random.between(0.5, this.mood.connectsMs), signal);
       if (random.isHit(this.mood.down))
         throw new GateError("unreachable", `${request.url.host}: no connection came about`);
       policy.mayLeave?.();
@@ -120,6 +126,14 @@ export class ScriptedTarget {
     }
     const run = url.searchParams.get("run") ?? "";
     this.reads.push({ path: url.pathname, atMs: this.world.nowMs, run });
+    if (url.pathname === "/stubborn") {
+      const name = url.search;
+      const asks = (this.#asks.get(name) ?? 0) + 1;
+      this.#asks.set(name, asks);
+      if (asks <= REFUSALS) return { status: 503, json: {}, afterMs: thinksMs };
+    }
+    if (url.pathname === "/poison")
+      this.world.after(random.between(100, 12_000), `poison for ${self.name}`, () => this.onPoison(self));
     if (url.pathname === "/asked") {
       const asks = (this.#asks.get(run) ?? 0) + 1;
       this.#asks.set(run, asks);
@@ -129,7 +143,8 @@ export class ScriptedTarget {
         afterMs: thinksMs,
       };
     }
-    return { status: 200, json: { items: [{ number: "one" }, { number: "two" }] }, afterMs: thinksMs };
+    const afterMs = url.pathname === "/poison" ? SAYS_NO_ANSWER_MS : thinksMs;
+    return { status: 200, json: { items: [{ number: "one" }, { number: "two" }] }, afterMs };
   }
 }
 

@@ -32,6 +32,10 @@ export class World {
   #nowMs = 0;
   #orders = 0;
   #events = 0;
+  /** When what a process does at a point that it came to is over. */
+  faultsUntilMs = 0;
+  /** How often runs were changed in the database. */
+  changes = 0;
 
   constructor({ seed, listBlocked, onEvent }: WorldOptions) {
     this.random = new SeededRandom(seed);

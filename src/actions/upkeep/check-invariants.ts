@@ -107,7 +107,7 @@ function findingsOf({ check, places, total }: FoundPlaces): readonly InvariantFi
 }
 
 /** V5: a completed run has the results that its Blueprint's version has outputs for. */
-async function checkManifests(tx: Database): Promise<readonly InvariantFinding[]> {
+export async function checkManifests(tx: Database): Promise<readonly InvariantFinding[]> {
   const expected = [];
   for (const version of await listVersionsWithResults(tx)) {
     const blueprint = must(await findCachedVersion(tx, "blueprint", version), "a run's Blueprint");

@@ -1,0 +1,126 @@
+import { chmodSync, closeSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { openPool, type Database } from "#db/connection/pool.ts";
+import type { TestDatabase } from "../database.ts";
+import { EPOCH_MS } from "./fixed-chance.ts";
+
+/** Connections of all processes of a simulation. */
+const CONNECTIONS = 60;
+/** A transaction that a simulation has left open is a defect of the simulator. */
+const RESET_LOCK_MS = 5_000;
+
+/** The one database of a stage, which each simulation begins with as it was in the beginning. */
+export interface StageDatabase extends AsyncDisposable {
+  /** The connections of all simulated processes. */
+  readonly db: Database;
+  /** Beside them. */
+  readonly admin: Database;
+  /** Rows, files and plans as in the beginning: the same statements have the same plans and give their rows in the same order. */
+  reset(): Promise<void>;
+  /** Makes `app_now()` this many milliseconds after the simulation's beginning, for every statement at once. */
+  showTime(ms: number): void;
+  /** Makes what the server says of its own start that of another one: it was started again, or another one was promoted. */
+  replaceServer(): Promise<void>;
+}
+
+/** `given` has the rows of the beginning; it is dropped with the stage. */
+export async function openStageDatabase(given: TestDatabase, folder: string): Promise<StageDatabase> {
+  const file = join(folder, "now");
+  const time = openSync(file, "w");
+  // The server may run as another user.
+  chmodSync(folder, 0o755);
+  chmodSync(file, 0o644);
+  const showTime = (ms: number): void => void writeSync(time, String(Math.floor(ms)).padStart(16), 0);
+  showTime(0);
+  await given.db.query(keepBeginning(file));
+  await given.db.end();
+  const source = { connectionString: withoutSync(given.connectionString) };
+  const db = openPool(source, POOL);
+  // One that ends and one that comes are not the same to the plans.
+  db.pool.options.idleTimeoutMillis = 0;
+  const admin = openPool(source, { ...POOL, max: 2 });
+  return {
+    db,
+    admin,
+    reset: async () => {
+      const { totalCount, idleCount } = db.pool;
+      if (totalCount !== idleCount)
+        throw new Error(`${totalCount - idleCount} connections of the simulation before are still in use`);
+      showTime(0);
+      await admin.query(
+        `set lock_timeout = ${RESET_LOCK_MS}; select simulated.reset(); set lock_timeout = 0`,
+      );
+    },
+    showTime,
+    replaceServer: async () => void (await admin.query("select nextval('simulated.server')")),
+    [Symbol.asyncDispose]: async () => {
+      closeSync(time);
+      await Promise.all([db.end(), admin.end()]);
+      await given.drop();
+    },
+  };
+}
+
+/** No limit of the server's own clock: limits go by the simulation's. */
+const POOL = {
+  applicationName: "simulation",
+  max: CONNECTIONS,
+  connectTimeoutMs: 60_000,
+  statementTimeoutMs: 0,
+  queryTimeoutMs: 120_000,
+  lockTimeoutMs: 0,
+  idleInTransactionTimeoutMs: 0,
+};
+
+/** No server crashes here, so none needs to wait for its disk; and a plan that depends on how often it was asked for would be chance. */
+function withoutSync(connectionString: string): string {
+  const url = new URL(connectionString);
+  url.searchParams.set("options", "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan");
+  return url.href;
+}
+
+/** In place of `pg_postmaster_start_time()`. */
+export const SERVER_START_SQL = "simulated.server_start()";
+
+const SCHEMAS = "('public'::regnamespace, 'graphile_worker'::regnamespace)";
+
+/** Statements that take the rows of the beginning aside, and say how they come back. `file` has the time. */
+const keepBeginning = (file: string): string => `
+  create or replace function app_now() returns timestamptz language sql stable
+    return to_timestamp((${EPOCH_MS}::float8 + pg_read_file('${file}')::float8) / 1000.0);
+  create schema simulated;
+  create sequence simulated.server minvalue 0 start 0;
+  -- Each replacement is a minute after the one before.
+  create function ${SERVER_START_SQL} returns timestamptz language sql stable
+    return to_timestamp(${EPOCH_MS / 1_000} - 3600 + 60 * (select last_value from simulated.server));
+  create table simulated.kept (place text, copy text, columns text);
+  create table simulated.counter (place regclass, last_value bigint, is_called boolean);
+  do $$ declare each record; has_rows boolean; counted record; begin
+    for each in select oid::regclass::text as place, 'kept_' || oid as copy, (select string_agg(quote_ident(attname), ', ' order by attnum)
+          from pg_attribute where attrelid = pg_class.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns
+        from pg_class where relkind = 'r' and relnamespace in ${SCHEMAS} order by 1 loop
+      -- What the server does by itself and by its own clock would choose other plans in other runs.
+      execute format('alter table %s set (autovacuum_enabled = off)', each.place);
+      execute format('select exists (select from %s)', each.place) into has_rows;
+      continue when not has_rows;
+      execute format('create table simulated.%I as select %s from %s', each.copy, each.columns, each.place);
+      insert into simulated.kept values (each.place, each.copy, each.columns);
+    end loop;
+    for each in select oid::regclass as place from pg_class where relkind = 'S' and relnamespace in ${SCHEMAS} loop
+      execute format('select last_value, is_called from %s', each.place) into counted;
+      insert into simulated.counter values (each.place, counted.last_value, counted.is_called);
+    end loop;
+  end $$;
+  create function simulated.reset() returns void language plpgsql as $$ declare each record; touched text; begin
+    set local session_replication_role = replica;
+    set local client_min_messages = error;
+    select string_agg(oid::regclass::text, ', ') into touched from pg_class
+      where relkind = 'r' and relnamespace in ${SCHEMAS} and pg_relation_size(oid) > 0;
+    execute 'truncate ' || touched || ' cascade';
+    for each in select * from simulated.kept order by place loop
+      execute format('insert into %s (%s) overriding system value select %s from simulated.%I',
+        each.place, each.columns, each.columns, each.copy);
+    end loop;
+    perform setval(place, last_value, is_called) from simulated.counter;
+    perform setval('simulated.server', 0, false);
+  end $$`;
