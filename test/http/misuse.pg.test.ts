@@ -33,6 +33,8 @@ async function ask(head: string, body = "", methods: readonly string[] = []) {
 
 test("Authentication is decided from the headers: of a 50 MB body with a bad key under 64 KiB are read, and the connection ends", async () => {
   const total = 50_000_000;
+  // What the service loads at its first refusal is read before.
+  await exchange(url, `POST ${SESSIONS} HTTP/1.1\r\n${WRONG_KEY}Content-Length: 0\r\n\r\n`, { count: 1 });
   const io = `/proc/${misused.service.child.pid}/io`;
   const readBytes = (): number => Number(/^rchar: (\d+)/m.exec(readFileSync(io, "utf8"))?.[1]);
   for (const framing of [`Content-Length: ${total}\r\n`, "Transfer-Encoding: chunked\r\n"]) {
