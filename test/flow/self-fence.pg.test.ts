@@ -40,9 +40,6 @@ before(
   async () => {
     stage = await openFaultStage({ LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8,::1/128" }, null, "localhost");
     caller = callerOf(stage, await stage.installation.serveProcess({}, ["api"]));
-    // Every request has a connection of its own.
-    const items = Array.from({ length: RECORDS }, (_, index) => ({ number: `n${index}` }));
-    stage.target.on("GET /items", { json: { items }, headers: { connection: "close" } });
   },
   { timeout: 120_000 },
 );
@@ -56,6 +53,9 @@ const isFrozen = (pid: number | undefined): boolean =>
 
 /** Triggers a run that the worker freezes in. */
 async function triggerFrozen(worker: ServiceProcess): Promise<string> {
+  // Every request has a connection of its own: the second point of a kind is that of a write.
+  const items = Array.from({ length: RECORDS }, (_, index) => ({ number: `n${index}` }));
+  stage.target.on("GET /items", { json: { items }, headers: { connection: "close" } });
   const run = await stage.trigger(caller, "sends");
   await eventually("the worker stands still", async () => isFrozen(worker.child.pid) || undefined);
   assert.equal(stage.orders(run).length, 0, "nothing was sent yet");
@@ -140,10 +140,12 @@ for (const [index, freezeMs] of FREEZES_MS.entries()) {
     "the same with times a tenth as long",
     `frozen for ${freezeMs / 1_000} s at ${point.split("=")[0]} beside another worker: none is sent twice`,
     { timeout: 200_000 },
-    async () => {
+    async (t) => {
       const zombie = await serveWorker(point, { NODE_OPTIONS: "" });
+      t.after(async () => await zombie.end("SIGKILL"));
       const run = await triggerFrozen(zombie);
       const other = await serveWorker("", { NODE_OPTIONS: "" });
+      t.after(async () => await other.end("SIGKILL"));
       await sleep(freezeMs);
       zombie.child.kill("SIGCONT");
       const [row] = await stage.ended([run]);
