@@ -15,10 +15,7 @@ import {
   type StoredBlob,
 } from "./store.ts";
 
-/**
- * The smallest part that S3 accepts. An object has at most 10,000 parts, so 50 GB. Two parts are uploaded while the next one is
- * collected.
- */
+/** The smallest part that S3 accepts. An object has at most 10,000 parts, so 50 GB. Two are uploaded while the next is collected. */
 const PART_BYTES = 5 * 1_048_576;
 const PARTS_AT_ONCE = 2;
 const REMOVED_AT_ONCE = 8;

@@ -6,7 +6,7 @@ import { analyseTemplate } from "./analyse.ts";
 import { compileExpression } from "./compile.ts";
 import { everyChild, everyNode, isTreeNode, type TreeNode } from "./free-variables.ts";
 
-/** An expression of a login whose outcome would reveal something about a secret field. */
+/** An expression of a login whose outcome would disclose something about a secret field. */
 export interface SecretUse {
   readonly path: ConfigPath;
   readonly form: "expression" | "template";
@@ -26,7 +26,7 @@ const TEXT_FUNCTIONS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Finds expressions of a login that could reveal a secret bit by bit, through a trace or an error (docs/decisions/0014). It is an
+ * Finds expressions of a login that could disclose a secret bit by bit, through a trace or an error (docs/decisions/0014). It is an
  * allow-list. A bare expression may read fields that are not secret, and test secret ones with `$exists($credential.<field>)`. A
  * template may also insert secret fields into strings, lists and objects; its conditions follow the rule for bare expressions.
  * Expressions that don't compile are reported elsewhere.
@@ -193,7 +193,7 @@ export function explainSecretUse({ form, field }: SecretUse): string {
   const what =
     field === null
       ? "`$credential` may only be read as `$credential.<field>`"
-      : `the outcome would reveal something about the secret field \`${field}\``;
+      : `the outcome would disclose something about the secret field \`${field}\``;
   return `${what}; ${allowed}`;
 }
 

@@ -45,7 +45,7 @@ export class ThreadLanes {
   readonly #underWay = new Set<number>();
   /** When each slow expression stops being considered slow, oldest entry first. */
   readonly #suspects = new Map<string, number>();
-  /** When the last of them does. */
+  /** When the last slow expression stops being considered slow. */
   #guardUntil = 0;
   /** Expressions that were quick, oldest entry first. */
   readonly #proven = new Set<string>();

@@ -142,7 +142,7 @@ function readPrivateKey(jwk: unknown, place: number): [kid: string, key: KeyObje
   try {
     key = createPrivateKey({ key: { kty: "OKP", crv: CURVE, x, d }, format: "jwk" });
   } catch {
-    // The cause would reveal which bytes were wrong.
+    // The cause would disclose which bytes were wrong.
     throw refuse(damaged);
   }
   // With mismatched halves, the vault would seal values that it can't open.

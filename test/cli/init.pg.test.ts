@@ -188,7 +188,7 @@ describe("serve refuses, with exit code 1 and what to do,", () => {
     };
     await refused(
       environment,
-      /LATCHKEY_MASTER_KEY_FILE: \/nowhere\/master\.key can't be read \(ENOENT\)\. Put the key there/,
+      /LATCHKEY_MASTER_KEY_FILE: \/nowhere\/master\.key can't be read \(ENOENT\). Store the key there/,
     );
   });
 });

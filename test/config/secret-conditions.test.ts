@@ -28,15 +28,15 @@ const PLACES: readonly (readonly [step: string, problem: string | null])[] = [
   [`{ request: { url: /x }, expect: { json: "method = $credential.method" } }`, null],
   [
     `{ when: "$credential.pin = '1'", request: { url: /x } }`,
-    `login.steps[0].when the outcome would reveal something about the secret field \`pin\`; ${CONDITION}`,
+    `login.steps[0].when the outcome would disclose something about the secret field \`pin\`; ${CONDITION}`,
   ],
   [
     `{ request: { url: /x }, expect: { json: "pin = $credential.pin" } }`,
-    `login.steps[0].expect.json the outcome would reveal something about the secret field \`pin\`; ${CONDITION}`,
+    `login.steps[0].expect.json the outcome would disclose something about the secret field \`pin\`; ${CONDITION}`,
   ],
   [
     `{ request: { url: /x }, extract: { a: { json: $credential.totp.code } } }`,
-    `login.steps[0].extract.a.json the outcome would reveal something about the secret field \`totp\`; ${CONDITION}`,
+    `login.steps[0].extract.a.json the outcome would disclose something about the secret field \`totp\`; ${CONDITION}`,
   ],
   [
     `{ when: "$string($credential) = 'x'", request: { url: /x } }`,
@@ -44,7 +44,7 @@ const PLACES: readonly (readonly [step: string, problem: string | null])[] = [
   ],
   [
     `{ request: { url: "/x/{{ $credential.pin = '1' ? 2 : 3 }}" } }`,
-    `login.steps[0].request.url the outcome would reveal something about the secret field \`pin\`; ${TEMPLATE}`,
+    `login.steps[0].request.url the outcome would disclose something about the secret field \`pin\`; ${TEMPLATE}`,
   ],
   // Said once, by who knows best.
   [

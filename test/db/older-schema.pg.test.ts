@@ -69,7 +69,7 @@ suite(`a database of migration ${OLDEST} under a newer program`, () => {
       assert.equal(ran.code, 1, ran.stderr);
       assert.match(
         ran.stdout + ran.stderr,
-        /lacks \d+ migrations, from 0041_counted_sign_ins\.sql on\. Back it up, then run `latchkey migrate`.*Nothing was changed/,
+        /lacks \d+ migrations, starting with 0041_counted_sign_ins\.sql\. Back it up, then run `latchkey migrate`.*Nothing was changed/,
       );
       assert.equal(await schema(), before);
     });
@@ -103,7 +103,7 @@ suite(`a database of migration ${OLDEST} under a newer program`, () => {
     await empty(database.db);
     const ran = await runCommand(["runs", "list"], environment);
     assert.equal(ran.code, 1);
-    assert.match(ran.stderr, /has no tables of Latchkey yet\. Run `latchkey init`/);
+    assert.match(ran.stderr, /has no Latchkey tables yet\. Run `latchkey init`/);
     assert.equal((await database.db.query("select 1 from pg_tables where schemaname = 'public'")).length, 0);
   });
 });

@@ -68,7 +68,7 @@ test("a cached login of another credential, or one that was altered, is never us
     const again = await run(mine);
     assert.equal(again.status.status, "failed", change);
     assert.equal(again.kind, "vault");
-    assert.match(String(again.detail), /cached login of cred_\w+ does not open/);
+    assert.match(String(again.detail), /cached login of cred_\w+ can.t be opened/);
     assert.equal(bench.target.all.length, before, change);
   }
   assert.ok(!bench.installation.logs().includes("mine-pass"));

@@ -107,7 +107,7 @@ test("a wrong password, basic: the check says so; without one the node does, and
   bench.target.on("GET /items", { status: 401 });
   assert.match(
     await runAs("unchecked", "wrong"),
-    /GET \/items was answered with 401; expected 200 to 299 \(the target did not accept the credential of the slot "it"\)\./,
+    /GET \/items returned 401; expected 200 to 299 \(the target did not accept the credential of the slot "it"\)\./,
   );
   bench.target.on("GET /items", { json: { data: { items: [{ n: 1 }] } } });
 });

@@ -180,7 +180,7 @@ test("mtls: what can't be presented is refused when it is submitted, beside its 
     [{ ...FILES, key: certificate("stranger.key.pem") }, /does not belong to the certificate/],
     [
       { ...FILES, key: certificate("client.locked.key.pem"), word: "wrong-word" },
-      /can't be decrypted with this passphrase/,
+      /be decrypted with this passphrase/,
     ],
     [
       {

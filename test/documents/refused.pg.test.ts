@@ -61,7 +61,7 @@ test("every key of an http node that is not built, `$token` in a read, and the f
   const cases: readonly (readonly [node: string, at: string, says: RegExp])[] = [
     [http("save: text"), "nodes[1].save", /file/],
     [http("save: file, records: $"), "nodes[1]", /one of `records`, `parse`, `extract` and `save`/],
-    [http("save: file, for_each: list, max_bytes: 20000000"), "nodes[1].max_bytes", /part of the record/],
+    [http("save: file, for_each: list, max_bytes: 20000000"), "nodes[1].max_bytes", /part of its record/],
     [http("save: file, effect: write"), "nodes[1].save", /the answer of a write is not a file/],
     [
       http("records: $", ', query: { t: "{{ $token }}" }'),
@@ -130,7 +130,7 @@ test("what could never work is refused too: variables that don't exist at a plac
     ],
     [
       "- { id: n, type: input, refKey: n, when: $count($nodes.list) > 0 }",
-      "nodes[2].when an input must precede all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it",
+      "nodes[2].when an input comes before all other nodes, so its `when` can't read `$nodes`; put the `when` on the node that reads it",
     ],
     [
       "- { id: n, type: http, credential: it, request: { url: https://elsewhere.example/x }, records: $ }",

@@ -202,7 +202,7 @@ test("mistakes are refused with their place", async () => {
     ["file: uplod", "nodes[3].request.file", "did you mean `upload`"],
     ["multipart: { a: { file: nobody } }", "nodes[3].request.multipart.a.file"],
     ["multipart: { a: [x, { file: shown }] }", "nodes[3].request.multipart.a[1].file", "outputs records"],
-    ["multipart: { a: { name: x } }", "nodes[3].request.multipart.a", "needs `file`"],
+    ["multipart: { a: { name: x } }", "nodes[3].request.multipart.a", "needs the key `file`"],
     ["multipart: { a: { file: upload, size: 1 } }", "nodes[3].request.multipart.a.size"],
     ["multipart: { a: { file: upload, filename: 1 } }", "nodes[3].request.multipart.a.filename"],
     ["multipart: { a: [[x]] }", "nodes[3].request.multipart.a[0]"],

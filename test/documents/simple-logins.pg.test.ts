@@ -109,7 +109,7 @@ test("a user name with a colon, which HTTP Basic can't carry, fails the login an
     message: "The run did not complete. The operator's dashboard shows why.",
   });
   assert.equal(run.status.started_at, null);
-  assert.match(String(run.detail), /^strat_basic_half: login \(basic\): the field key holds a colon/);
+  assert.match(String(run.detail), /^strat_basic_half: login \(basic\): the field key contains a colon/);
   assert.ok(!run.detail?.includes("with:colon"));
 });
 

@@ -222,7 +222,7 @@ test("mistakes in what an answer is held against are refused by their place, and
   const post = ", effect: write";
   assert.match(
     (await of(", records: $, refused: { status: [409] }")).join(),
-    /nodes\[0\]\.refused `refused` belongs to writes/,
+    /nodes\[0\]\.refused `refused` is only for writes/,
   );
   assert.match(
     (await of(`${post}, records: $, refused: { css: "[" }`)).join(),

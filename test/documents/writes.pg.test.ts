@@ -324,12 +324,12 @@ test("`throttle` spaces the requests of all runs of the Blueprint together", asy
 test("what does not fit together is refused by name and place", async () => {
   const refused = async (nodes: string): Promise<string> =>
     (await bench.refusals(blueprint("wrong", nodes, "hosts: ['{TARGET}']"))).join("\n");
-  assert.match(await refused(send("paginate: { page: 1, param: p }\nrecords: $")), /has no pages/);
+  assert.match(await refused(send("paginate: { page: 1, param: p }\nrecords: $")), /be paginated/);
   assert.match(
     await refused(
       `${GET_ITEMS.replace("records: items", "records: items, verify: { request: { url: '{TARGET}/x' }, when: 'true' }")}\n- { id: out, type: output, refKey: out, from: items }`,
     ),
-    /`verify` belongs to writes/,
+    /`verify` is only for writes/,
   );
   assert.match(
     await refused(

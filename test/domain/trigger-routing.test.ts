@@ -108,6 +108,6 @@ test("a missing credential and a surplus one are told; a Blueprint without slots
     credential("a2", "strat_a"),
     credential("c", "strat_c"),
   ];
-  assert.match(fillSlots(SLOTS, surplus).problem ?? "", /Credential c fits none/);
+  assert.match(fillSlots(SLOTS, surplus).problem ?? "", /Credential c does not fit any/);
   assert.deepEqual(fillSlots([], surplus), { filled: [], problem: null });
 });

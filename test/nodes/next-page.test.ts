@@ -183,10 +183,10 @@ test("what makes no sense is refused by place, with the remedy", () => {
     first({ page: 1, param: "p", while: "more" }, html),
     /^paginate.while: .*JSON body.*remove it$/,
   );
-  assert.match(first({ next_css: "a" }), /^paginate.next_css: .*HTML page.*of JSON use `next_url`$/);
+  assert.match(first({ next_css: "a" }), /^paginate.next_css: .*HTML page.*for JSON use `next_url`$/);
   assert.match(first({ next_css: "a" }, { parse: { format: "csv" } }), /^paginate.next_css: .*HTML page/);
   assert.match(first({ next_css: "a[" }, html), /^paginate.next_css: `a\[` is not a CSS selector$/);
-  assert.match(first({ next_css: "@href" }, html), /^paginate.next_css: name the link/);
+  assert.match(first({ next_css: "@href" }, html), /^paginate.next_css: add a selector for the link/);
   assert.match(first({ next_url: "n" }, {}), /^paginate: only records can be paginated/);
   assert.match(first({ next_url: "n" }, { records: "$", effect: "write" }), /a write can't be paginated/);
   assert.match(first({ next_url: "n" }, { records: "a", max_bytes: 200_000_000 }), /^max_bytes: .*next_url/);

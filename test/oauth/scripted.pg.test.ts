@@ -142,7 +142,7 @@ for (const [name, answer] of Object.entries(BAD)) {
 
 test("a secret that is not there, and a server that is not there: nobody leaves, and the operator reads why", async () => {
   for (const [id, reason] of [
-    ["strat_unset", /the account has no secret NOBODY; give it: latchkey secrets set/],
+    ["strat_unset", /the account has no secret NOBODY; set it: latchkey secrets set/],
     ["strat_down", /the connection to 127.0.0.1:1 failed/],
   ] as const) {
     await assert.rejects(leave(id), /stayed: 502.*<bdi>Scripted<\/bdi> is not connected/s);

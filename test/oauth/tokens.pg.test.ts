@@ -130,7 +130,7 @@ test("a target that takes no token at all is not asked for one again and again",
   t.after(() => bench.provider.forgotten.delete("*"));
   const ended = await run(id, "many");
   assert.equal(ended.status, "failed");
-  assert.match(String(ended.detail), /answered 401/);
+  assert.match(String(ended.detail), /returned 401/);
   assert.equal(refreshes().length - before, 1);
 });
 

@@ -183,7 +183,7 @@ test("a test login is no oracle: its author's conditions tell nothing of a secre
     assert.match(
       problem,
       new RegExp(
-        `^\\d+:\\d+ login\\.steps\\[${index + 2}\\]\\.when the outcome would reveal something about the secret field .key.; a condition may compare`,
+        `^\\d+:\\d+ login\\.steps\\[${index + 2}\\]\\.when the outcome would disclose something about the secret field .key.; a condition may compare`,
       ),
     );
   // A condition on what is not secret goes on working, and is shown.

@@ -113,7 +113,7 @@ test(`a run has ${limits.retriesMax} retries over all its nodes, also when it go
   assert.equal(row?.kind, "target");
   assert.match(
     row?.detail ?? "",
-    /^Node second: GET .* answered 503; .* \(the run's 100 retries are used up\)\.$/,
+    /^Node second: GET .* returned 503; .* \(the run's 100 retries are used up\)\.$/,
   );
   assert.equal(row?.retries, limits.retriesMax + 1);
   assert.equal(count("GET /first"), 2 * PAGES);
@@ -137,7 +137,7 @@ test("a write that the target puts off is not sent again when the retries are us
     "select error_detail as detail, run_write.status from run join run_write on run_id = run.id where run.id = $1",
     [body.id],
   );
-  assert.match(row?.detail ?? "", /answered 429.* \(the run's 100 retries are used up\)/);
+  assert.match(row?.detail ?? "", /returned 429.* \(the run's 100 retries are used up\)/);
   assert.equal(row?.status, "refused");
 });
 

@@ -230,7 +230,7 @@ test("apply wants a request or a submit, a page before it, and a selector", () =
   assert.deepEqual(findings("http", { steps: [first, { submit: { form: "form", fields } }] }), []);
   for (const [all, says] of [
     [[{}], /^steps\.0: a step needs a `request` or a `submit`/],
-    [[{ submit: { form: "form", fields } }], /^steps\.0\.submit: there is no page before the first step/],
+    [[{ submit: { form: "form", fields } }], /^steps\.0\.submit: the first step has no previous page/],
     [
       [first, { ...first, submit: { form: "form", fields } }],
       /^steps\.1\.submit: a step can't have both a `request` and a `submit`/,

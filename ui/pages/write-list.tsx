@@ -116,7 +116,7 @@ function Decisions({ of: group }: { readonly of: WriteGroup }) {
         done={(decided) => describeDecided(decided, true)}
       >
         Count {all} of <b>{name}</b> as done, in {runs === 1 ? "one run" : `${runs} runs`}. The runs continue
-        without their answers, and nothing is sent again. Each is in the audit log.
+        without the responses, and nothing is sent again. Each is in the audit log.
       </AskButton>
       <AskButton
         to={decideWriteGroup}
@@ -128,8 +128,8 @@ function Decisions({ of: group }: { readonly of: WriteGroup }) {
         action="Send again"
         done={(decided) => describeDecided(decided, false)}
       >
-        Send {all} of <b>{name}</b> again, in {runs === 1 ? "one run" : `${runs} runs`}. What did happen all
-        the same is then there twice. Each is in the audit log.
+        Send {all} of <b>{name}</b> again, in {runs === 1 ? "one run" : `${runs} runs`}. If one of them did
+        happen, the target then has it twice. Each is in the audit log.
       </AskButton>
     </Group>
   );

@@ -62,7 +62,7 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
   ];
 }
 
-/** Expressions whose outcome would reveal something about a secret field, in the trace of a test login or in an error. */
+/** Expressions whose outcome would disclose something about a secret field, in the trace of a test login or in an error. */
 function checkSecretUses(
   type: LoginType,
   login: JsonObject,

@@ -20,7 +20,7 @@ const STATE = /^[\w-]{43}$/;
 /**
  * Completes a sign-in at the target: the code is exchanged, outside of any transaction, and the tokens are sealed by the one
  * write that completes the session. Spec, Credential session, `pending` → `completed`. `unknown`: this browser did not start a
- * sign-in with this `state`, or it has expired; the page does not reveal which session it belongs to.
+ * sign-in with this `state`, or it has expired; the page does not say which session it belongs to.
  */
 export async function finishOAuth(
   services: Services,

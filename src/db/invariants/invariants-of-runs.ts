@@ -215,7 +215,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   check(
     "V13",
     "run_sequence",
-    "it was changed more often than its sequence counts: a client that follows it may see an older state after a newer one",
+    "it has had more changes than its sequence shows: a client that follows it may see an older state after a newer one",
     `${ofRuns(`sequence < case when status = 'queued' then 1 else 2 end`)}
        and created_at >= (select applied_at from schema_migration where version = 3)`,
   ),

@@ -106,7 +106,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     ]
       .map((line) => `${line}\n`)
       .join("");
-    // The duration would reveal what was done.
+    // The duration would disclose what was done.
     const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
     const step = { ...place, nodeId, tookMs, log };
     this.#saved = this.#saved.then(

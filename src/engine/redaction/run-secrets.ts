@@ -21,7 +21,7 @@ export interface RunSecrets {
 }
 
 /**
- * `names`: words of the Blueprint's document. JSON keys among them reveal nothing that the author did not know, so they are not
+ * `names`: words of the Blueprint's document. JSON keys among them disclose nothing that the author did not know, so they are not
  * redacted.
  */
 export function openRunSecrets(
