@@ -58,8 +58,9 @@ export class VaultError extends Error {
 
 type PrivateKeys = ReadonlyMap<string, KeyObject>;
 
-/** The least time between two searches for a missing key: a row that names an unknown key must not make every run read a file. */
+/** The least time between two searches for one missing key: a row that names an unknown key must not make every run read a file. */
 const REREAD_MS = 1_000;
+const SEARCHES_MAX = 100;
 
 /**
  * Opens a vault with the primary public key (JWK text) and, where it may open values, private keys by `kid`. `reread` returns the
@@ -72,14 +73,22 @@ export function openVault(keys: {
 }): Keyring {
   let primary = readPublicKey(keys.publicKey);
   let privateKeys: PrivateKeys = keys.privateKeys ?? new Map<string, KeyObject>();
-  let rereadAt = -Infinity;
+  const searchedAt = new Map<string, number>();
+  let reading: Promise<void> | null = null;
+  const readAgain = async (read: () => Promise<PrivateKeys>): Promise<void> => {
+    // Keys are only added: a value sealed a moment ago can still be opened after its key was removed from the file.
+    privateKeys = new Map([...privateKeys, ...(await read())]);
+  };
   const learn = async (kid: string): Promise<boolean> => {
     const { reread } = keys;
+    // Runs that meet a new key at the same time wait for one reading.
+    if (reading) await reading.catch(() => {});
     if (privateKeys.has(kid)) return true;
-    if (!reread || performance.now() - rereadAt < REREAD_MS) return false;
-    rereadAt = performance.now();
-    // Keys are only added: a value sealed a moment ago can still be opened after its key was removed from the file.
-    privateKeys = new Map([...privateKeys, ...(await reread())]);
+    if (!reread || performance.now() - (searchedAt.get(kid) ?? -Infinity) < REREAD_MS) return false;
+    if (searchedAt.size >= SEARCHES_MAX) searchedAt.clear();
+    searchedAt.set(kid, performance.now());
+    reading = readAgain(reread).finally(() => (reading = null));
+    await reading;
     return privateKeys.has(kid);
   };
   return {

@@ -164,6 +164,26 @@ suite("a vault whose keys change", () => {
     assert.deepEqual([looks, vault.holds(second.kid), vault.holds(first.kid)], [2, true, true]);
   });
 
+  test("finds a new key for everyone who asks at the same time, also just after the search for another", async () => {
+    let there: ReadonlyMap<string, KeyObject> = firstKeys ?? new Map();
+    let looks = 0;
+    const reread = async () => {
+      looks++;
+      await sleep(20);
+      return there;
+    };
+    const vault = openVault({ publicKey: first.publicJwk, privateKeys: firstKeys, reread });
+    assert.equal(await vault.learn("another"), false);
+    there = new Map([...(firstKeys ?? []), ...(secondKeys ?? [])]);
+    const { sealed } = await openVault({ publicKey: second.publicJwk }).seal(Buffer.from("new"), binding);
+    const opened = await Promise.all([1, 2, 3].map(async () => await vault.open(sealed, binding)));
+    assert.deepEqual(
+      opened.map((bytes) => Buffer.from(bytes).toString()),
+      ["new", "new", "new"],
+    );
+    assert.equal(looks, 2);
+  });
+
   test("a source that can't be read is an error for who asks, and no way to open", async () => {
     const reread = async () => {
       throw new Error("gone");
