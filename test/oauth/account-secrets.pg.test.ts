@@ -206,7 +206,8 @@ test("a rotation reseals it with its origins", async () => {
   const rewrapped = await command("master-key", "rewrap");
   assert.equal(rewrapped.code, 0, rewrapped.stderr);
   assert.deepEqual(await db().query("select distinct kid from account_secret"), [{ kid }]);
-  assert.equal((await runOnce()).status.status, "completed");
+  const run = await runOnce();
+  assert.equal(run.status.status, "completed", String(run.detail));
   assert.match((await command("doctor")).stdout, /the master key opens all 3 account secrets/);
 });
 
