@@ -7,7 +7,7 @@ import { PLANTS, type Edit, type Plant } from "./plants.ts";
 
 const PROJECT = resolve(import.meta.dirname, "../..");
 /** What the simulator needs of the project. */
-const COPIED = ["src", "test", "migrations", "scripts", "spec", "package.json"];
+const COPIED = ["src", "test", "scripts", "spec", "package.json"];
 
 /** Seeds of one plant, or what else became of it. */
 export interface Found {
