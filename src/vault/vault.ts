@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FlattenedEncrypt, flattenedDecrypt } from "jose";
 import { encodeBinding, type SealBinding } from "./binding.ts";
 import { readPublicKey } from "./master-key.ts";
@@ -58,7 +59,7 @@ export class VaultError extends Error {
 
 type PrivateKeys = ReadonlyMap<string, KeyObject>;
 
-/** The least time between two searches for one missing key: a row that names an unknown key must not make every run read a file. */
+/** The least time between two readings: a row that names an unknown key must not make every run read a file. */
 const REREAD_MS = 1_000;
 const SEARCHES_MAX = 100;
 
@@ -73,23 +74,27 @@ export function openVault(keys: {
 }): Keyring {
   let primary = readPublicKey(keys.publicKey);
   let privateKeys: PrivateKeys = keys.privateKeys ?? new Map<string, KeyObject>();
-  const searchedAt = new Map<string, number>();
-  let reading: Promise<void> | null = null;
-  const readAgain = async (read: () => Promise<PrivateKeys>): Promise<void> => {
-    // Keys are only added: a value sealed a moment ago can still be opened after its key was removed from the file.
-    privateKeys = new Map([...privateKeys, ...(await read())]);
-  };
+  let rereadAt = -Infinity;
+  let next: Promise<void> | null = null;
+  /** The next reading, for all who wait for it. */
+  const readNext = (reread: () => Promise<PrivateKeys>): Promise<void> =>
+    (next ??= sleep(Math.max(0, rereadAt + REREAD_MS - performance.now())).then(async () => {
+      next = null;
+      rereadAt = performance.now();
+      // Keys are only added: a value sealed a moment ago can still be opened after its key was removed from the file.
+      privateKeys = new Map([...privateKeys, ...(await reread())]);
+    }));
+  const searches = new Map<string, { readonly startedAt: number; readonly found: Promise<boolean> }>();
   const learn = async (kid: string): Promise<boolean> => {
     const { reread } = keys;
-    // Runs that meet a new key at the same time wait for one reading.
-    if (reading) await reading.catch(() => {});
     if (privateKeys.has(kid)) return true;
-    if (!reread || performance.now() - (searchedAt.get(kid) ?? -Infinity) < REREAD_MS) return false;
-    if (searchedAt.size >= SEARCHES_MAX) searchedAt.clear();
-    searchedAt.set(kid, performance.now());
-    reading = readAgain(reread).finally(() => (reading = null));
-    await reading;
-    return privateKeys.has(kid);
+    if (!reread) return false;
+    const last = searches.get(kid);
+    if (last && performance.now() - last.startedAt < REREAD_MS) return await last.found;
+    if (searches.size >= SEARCHES_MAX) searches.clear();
+    const found = readNext(reread).then(() => privateKeys.has(kid));
+    searches.set(kid, { startedAt: performance.now(), found });
+    return await found;
   };
   return {
     get kid() {
