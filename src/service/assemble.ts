@@ -274,7 +274,7 @@ export async function startQuarantined(
   const quarantined = await startQuarantinedWorker(config, services, source);
   return {
     idle: quarantined.worker.idle,
-    isFree: () => quarantined.worker.isFree(),
+    isFree: () => quarantined.worker.activeCount === 0,
     stop: async () => {
       await quarantined.stop();
       await Promise.all([unfollow(), closeServices(services)]);

@@ -120,11 +120,6 @@ export class Worker {
     return worker;
   }
 
-  /** Whether it has no runs. */
-  isFree(): boolean {
-    return this.#active.size === 0;
-  }
-
   /** Number of runs in progress. */
   get activeCount(): number {
     return this.#active.size;
