@@ -83,7 +83,7 @@ export const LAYERS = [
   },
   {
     folder: "contract",
-    holds: "the wire: schemas and types of every request and response",
+    holds: "the wire: operations of the operator API, and what both APIs say in the same words",
     mayImport: ["domain", "lib"],
   },
   { folder: "vault", holds: "bytes in, bytes out: seal, open, rewrap", mayImport: ["lib"] },
@@ -138,7 +138,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     http: "steps, sessions and checks of logins by requests",
     oauth: "authorization servers, tokens and their renewal",
   },
-  contract: { operator: "the same for the operator API" },
+  contract: { operator: "schemas and types of every request and response of the operator API" },
   db: {
     migrations: "the schema, step by step, and what comes of it: `schema.sql`",
     connection: "pool, how migrations run, roles and grants, the clock, grouped statements",

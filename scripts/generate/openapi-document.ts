@@ -3,7 +3,7 @@ import { DOCUMENT_URL } from "#api/openapi-routes.ts";
 import { errorBody } from "#contract/error.ts";
 import { COMMON_FAILURES } from "#contract/failures.ts";
 import type { Answer, Failure, Media, Operation, Parameter, ResponseHeader } from "#contract/operation.ts";
-import { OPERATIONS } from "./operations.ts";
+import { OPERATIONS } from "./public-api/operations.ts";
 import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "#contract/parameters.ts";
 import { assert } from "#lib/assert.ts";
 import type {

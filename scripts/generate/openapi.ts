@@ -1,7 +1,7 @@
 import { openApiDocument } from "./openapi-document.ts";
 import { renderReference } from "./reference/page.ts";
 
-/** `openapi/openapi.json`, from the schemas of `src/contract/`. */
+/** `openapi/openapi.json`, from the schemas of `scripts/generate/public-api/`. */
 export async function openApiJson(): Promise<string> {
   return `${JSON.stringify(openApiDocument(), null, 2)}\n`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { OPERATIONS } from "../../scripts/generate/operations.ts";
+import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
 import { KEY_SCOPES, type KeyScope } from "#domain/key-scope.ts";
 import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
 import { install, type Installation, type RunningService } from "../service.ts";

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { Composition } from "#cli/composition.ts";
 import { EXIT_CODES } from "#cli/output.ts";
 import { buildProgram } from "#cli/program.ts";
-import { OPERATIONS } from "../../scripts/generate/operations.ts";
+import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
 import * as blueprints from "#contract/operator/blueprints.ts";
 import * as credentials from "#contract/operator/credentials.ts";
 import * as proposals from "#contract/operator/proposals.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CredentialSessionBody } from "#contract/credential-sessions.ts";
-import type { RunStatusBody } from "#contract/blueprint-runs.ts";
+import type { CredentialSessionBody } from "../../scripts/generate/public-api/credential-sessions.ts";
+import type { RunStatusBody } from "../../scripts/generate/public-api/blueprint-runs.ts";
 import { EXAMPLE } from "#contract/fields.ts";
 import { projectSession } from "#domain/credential-session.ts";
 import { projectRun } from "#domain/run.ts";

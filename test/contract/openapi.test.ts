@@ -12,7 +12,7 @@ import type {
   Reference,
   ResponseObject,
 } from "../../scripts/generate/openapi-types.ts";
-import { OPERATIONS } from "../../scripts/generate/operations.ts";
+import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
 import { must } from "#lib/assert.ts";
 import { expectSchema } from "./expect-contract.ts";
 

@@ -4,7 +4,7 @@ import Fastify from "fastify";
 import type { Browser } from "playwright-core";
 import { registerIcon } from "#api/icon.ts";
 import { registerReference } from "#api/openapi-routes.ts";
-import { OPERATIONS } from "../../scripts/generate/operations.ts";
+import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
 import { launchChromium } from "../hosted/chromium.ts";
 
 const app = Fastify();

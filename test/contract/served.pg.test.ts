@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { brotliDecompressSync } from "node:zlib";
 import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
-import { OPERATIONS } from "../../scripts/generate/operations.ts";
+import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { needsCurl } from "../curl.ts";

@@ -1,10 +1,10 @@
 import type { Static } from "typebox";
 import { Type } from "#lib/type.ts";
 import { BUILT_IN_STEPS, RUN_ERROR, RUN_STATUSES } from "#domain/run.ts";
-import { notAuthorised, notFound } from "./failures.ts";
-import { EXAMPLE, id, nullable, openSet, runKey, timestamp } from "./fields.ts";
-import { json, type Operation } from "./operation.ts";
-import { runId } from "./parameters.ts";
+import { notAuthorised, notFound } from "#contract/failures.ts";
+import { EXAMPLE, id, nullable, openSet, runKey, timestamp } from "#contract/fields.ts";
+import { json, type Operation } from "#contract/operation.ts";
+import { runId } from "#contract/parameters.ts";
 
 const runError = Type.Object(
   {

@@ -10,10 +10,10 @@ import {
   reportedConflict,
   tooLarge,
   unsupportedType,
-} from "./failures.ts";
-import { EXAMPLE, id, runKey } from "./fields.ts";
-import { json, type Operation } from "./operation.ts";
-import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "./parameters.ts";
+} from "#contract/failures.ts";
+import { EXAMPLE, id, runKey } from "#contract/fields.ts";
+import { json, type Operation } from "#contract/operation.ts";
+import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "#contract/parameters.ts";
 
 const ROUTED =
   "If the key is an INPUT node's `refKey`, the value of that input. If it is the name of a metadata item, stored with the run as text. Any other key is ignored.";

@@ -1,7 +1,13 @@
 import { runStatus, running } from "./blueprint-runs.ts";
-import { errorExample, idempotencyConflict, invalidKey, notAuthorised, notFound } from "./failures.ts";
-import { json, type Operation } from "./operation.ts";
-import { idempotencyKey, runId } from "./parameters.ts";
+import {
+  errorExample,
+  idempotencyConflict,
+  invalidKey,
+  notAuthorised,
+  notFound,
+} from "#contract/failures.ts";
+import { json, type Operation } from "#contract/operation.ts";
+import { idempotencyKey, runId } from "#contract/parameters.ts";
 
 export const cancelRun: Operation = {
   id: "cancelRun",

@@ -1,7 +1,7 @@
-import { idempotencyConflict, invalidKey, lacksScope, notFound } from "./failures.ts";
-import { EXAMPLE } from "./fields.ts";
-import type { Operation } from "./operation.ts";
-import { idempotencyKey, inPath } from "./parameters.ts";
+import { idempotencyConflict, invalidKey, lacksScope, notFound } from "#contract/failures.ts";
+import { EXAMPLE } from "#contract/fields.ts";
+import type { Operation } from "#contract/operation.ts";
+import { idempotencyKey, inPath } from "#contract/parameters.ts";
 
 export const deleteCredential: Operation = {
   id: "deleteCredential",

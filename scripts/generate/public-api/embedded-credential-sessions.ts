@@ -2,7 +2,7 @@ import type { Static } from "typebox";
 import { Type } from "#lib/type.ts";
 import { SESSION_STATUSES } from "#domain/credential-session.ts";
 import { limits } from "#domain/limits.ts";
-import { EXAMPLE, id, keyed, nullable, openSet, timestamp } from "./fields.ts";
+import { EXAMPLE, id, keyed, nullable, openSet, timestamp } from "#contract/fields.ts";
 import {
   emptyKeyExample,
   lacksScope,
@@ -11,9 +11,9 @@ import {
   reportedConflict,
   tooLarge,
   unsupportedType,
-} from "./failures.ts";
-import { json, type Operation } from "./operation.ts";
-import { idempotencyKey, inPath, prefer, reportedKeys } from "./parameters.ts";
+} from "#contract/failures.ts";
+import { json, type Operation } from "#contract/operation.ts";
+import { idempotencyKey, inPath, prefer, reportedKeys } from "#contract/parameters.ts";
 
 const seconds = (ms: number): number => ms / 1_000;
 const ORIGIN = "https://app.example.com";

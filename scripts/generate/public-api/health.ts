@@ -1,5 +1,5 @@
 import { Type } from "#lib/type.ts";
-import { json, type Operation } from "./operation.ts";
+import { json, type Operation } from "#contract/operation.ts";
 
 const health = (description: string, examples: readonly string[]) =>
   Type.Object(

@@ -1,9 +1,9 @@
 import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import { running } from "./blueprint-runs.ts";
-import { errorExample, notAuthorised, notFound } from "./failures.ts";
-import type { Operation, Parameter } from "./operation.ts";
-import { runId } from "./parameters.ts";
+import { errorExample, notAuthorised, notFound } from "#contract/failures.ts";
+import type { Operation, Parameter } from "#contract/operation.ts";
+import { runId } from "#contract/parameters.ts";
 
 /** HTML, Server-sent events. The value is treated as an arbitrary string, because the client sends it from memory. */
 const lastEventId: Parameter = {

@@ -1,9 +1,9 @@
 import type { Static } from "typebox";
 import { Type } from "#lib/type.ts";
-import { errorExample, notAuthorised, notFound, refusedField } from "./failures.ts";
-import { EXAMPLE, keyed, runKey, timestamp } from "./fields.ts";
-import { json, type Operation, type Parameter } from "./operation.ts";
-import { runId } from "./parameters.ts";
+import { errorExample, notAuthorised, notFound, refusedField } from "#contract/failures.ts";
+import { EXAMPLE, keyed, runKey, timestamp } from "#contract/fields.ts";
+import { json, type Operation, type Parameter } from "#contract/operation.ts";
+import { runId } from "#contract/parameters.ts";
 
 /** An item of a record's `errors`: docs/api.md#results. */
 const recordError = Type.Object(

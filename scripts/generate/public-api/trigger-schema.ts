@@ -1,8 +1,8 @@
 import { Type } from "#lib/type.ts";
-import { notAuthorised, notFound } from "./failures.ts";
-import { keyed } from "./fields.ts";
-import { json, type Operation } from "./operation.ts";
-import { blueprintKey } from "./parameters.ts";
+import { notAuthorised, notFound } from "#contract/failures.ts";
+import { keyed } from "#contract/fields.ts";
+import { json, type Operation } from "#contract/operation.ts";
+import { blueprintKey } from "#contract/parameters.ts";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
