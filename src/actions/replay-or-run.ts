@@ -224,7 +224,7 @@ function tokenOf({ signing }: Needs<"signing">, sessionId: string): string {
     : signing.hostedToken(sessionId);
 }
 
-/** An answer as it is kept: without the token in it. */
+/** An answer as it is stored: without its token. */
 function storedForm(services: Needs<"signing">, answer: Answer): Omit<StoredAnswer, "fingerprint"> {
   const { status, tokenOfSession } = answer;
   const body = Buffer.from(answer.body, "utf8");
@@ -235,7 +235,7 @@ function storedForm(services: Needs<"signing">, answer: Answer): Omit<StoredAnsw
   return { status, body: rest, tokenSessionId: tokenOfSession, tokenAt };
 }
 
-/** What claims a key together with its answer, for an `EffectTogether`. */
+/** The record of a key and its answer, for an `EffectTogether`. */
 export const recordOf = (services: Needs<"signing">, claim: Claim, answer: Answer): KeyRecord => ({
   ...claim,
   ...storedForm(services, answer),

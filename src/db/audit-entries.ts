@@ -35,7 +35,7 @@ export async function recordAudit(
 /** An entry as it is inserted. */
 export type SealedEntry = AuditEntry & { readonly accountId: string | null; readonly seal: Buffer };
 
-/** An entry for a statement that has its effect, too. `occurredAt`: as `readClockText` gives it. */
+/** Seals an entry that the statement of its effect inserts as well. `occurredAt`: ISO 8601, as `readClockText` returns it. */
 export function sealEntry(keys: AuditKeys, event: AuditEvent, occurredAt: string): SealedEntry {
   const entry: AuditEntry = {
     chain: event.accountId ?? INSTALLATION_CHAIN,

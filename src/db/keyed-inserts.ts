@@ -4,13 +4,13 @@ import { grouped } from "./connection/group.ts";
 import type { Database, Statement } from "./connection/pool.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 
-/** A claim of an idempotency key together with the answer that it stands for. */
+/** A claim of an idempotency key together with its answer. */
 export interface KeyRecord extends StoredAnswer {
   readonly keyHash: Buffer;
   readonly windowMs: number;
 }
 
-/** Something new, and the key under which its answer is kept. */
+/** A row to insert, and the idempotency key under which its answer is stored. */
 export interface KeyedInsert {
   /** null: the caller sent no key, or has claimed it already. */
   readonly record: KeyRecord | null;
@@ -20,9 +20,9 @@ export interface KeyedInsert {
 const GROUP_LOCK_TIMEOUT_MS = 100;
 
 /**
- * Inserts with those of concurrent requests in one transaction; true after COMMIT. `insertAll` is one statement that gives the ids of what
- * was made. False: nothing was written, because the key is taken, something is locked, or another row failed. Then it must be inserted
- * alone, which reports the reason.
+ * Returns a function that inserts a row in one transaction with the rows of concurrent requests. It returns true after COMMIT, and false
+ * if nothing was written, because the key is taken, a row is locked, or another row failed: the caller then inserts its row alone, which
+ * reports the reason. `insertAll` is a single statement that returns the ids of the inserted rows.
  */
 export function insertedTogether<Insert extends KeyedInsert>(
   insertAll: (inserts: readonly Insert[]) => Statement,
@@ -60,7 +60,7 @@ async function passFailpoints(
   await failpoint("idempotency.before_commit");
 }
 
-/** The columns of `given` that say under which key a row's answer is kept. */
+/** The columns of `given` for the idempotency key and the stored answer. */
 export const RECORD: Columns<KeyedInsert> = {
   key_hash: ["bytea", ({ record }) => record?.keyHash ?? null],
   fingerprint: ["bytea", ({ record }) => record?.fingerprint ?? null],
@@ -69,27 +69,27 @@ export const RECORD: Columns<KeyedInsert> = {
   body: ["bytea", ({ record }) => record?.body ?? null],
 };
 
-/** The same with the place of a session's token in its answer. */
+/** The same, with the position of the session's token in the answer. */
 export const SESSION_RECORD: Columns<KeyedInsert> = {
   ...RECORD,
   token_session_id: ["text", ({ record }) => record?.tokenSessionId ?? null],
   token_at: ["int", ({ record }) => record?.tokenAt ?? null],
 };
 
-/** Of several rows of `given` with one key, one; in the order of their keys: two groups must not wait for each other. */
+/** Selects one row of `given` for each key. Rows are ordered by key, because two groups must not wait for each other. */
 export const oncePerKey = (where = ""): string =>
   `select distinct on (account_id, key_hash, case when key_hash is null then id end) * from given ${where}
     order by account_id, key_hash, case when key_hash is null then id end, id`;
 
 const STORED = "account_id, key_hash, fingerprint, expires_at, status, body";
 
-/** Claims the keys of `ready`, as `claimed`, and keeps their answers. `more`: further columns of the record. */
+/** Claims the keys of `ready` and stores their answers. `more`: further columns of the record. */
 export const claimKeys = (more: readonly string[] = []): string =>
   `insert into idempotency_key (${[STORED, ...more].join(", ")})
     select ${["account_id, key_hash, fingerprint, app_now() + window_ms * interval '1 ms', status, body", ...more].join(", ")} from ready
     where key_hash is not null order by account_id, key_hash
     on conflict do nothing returning account_id, key_hash`;
 
-/** Of a row of `ready`: nobody else has its key. */
+/** A condition on a row of `ready`: it has no key, or has claimed it. */
 export const HAS_ITS_KEY =
   "key_hash is null or (account_id, key_hash) in (select account_id, key_hash from claimed)";

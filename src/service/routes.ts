@@ -16,7 +16,7 @@ export function registerRoutes(app: App, services: Services): void {
   registerDashboard(app, services);
 }
 
-/** Answers a request that the framework can't route, as the pages or the API that it was meant for do. */
+/** Answers a request that the framework can't route in the form of the pages or the API that its path belongs to. */
 export async function refuseAddress(...refused: Parameters<typeof refuseApiAddress>): Promise<unknown> {
   const [services, request, reply] = refused;
   return isHostedPath(request.url)

@@ -23,7 +23,7 @@ import type { Config, Environment } from "./settings/settings.ts";
 /** The services that a worker needs: those of every role, and a vault that opens. */
 type WorkerServices = Services & { readonly vault: Keyring };
 
-/** Starts the worker of a process. Gives the function that ends it. `environment` is for the processes that it starts. */
+/** Starts the worker of a process and returns the function that ends it. `environment` is for the processes that it starts. */
 export async function startWorker(
   config: Config,
   services: WorkerServices,
@@ -52,7 +52,7 @@ export async function startWorker(
   };
 }
 
-/** A worker of a process in quarantine, with the function that ends it. */
+/** Starts the worker of a quarantine process, and returns it with the function that ends it. */
 export async function startQuarantinedWorker(
   config: Config,
   services: WorkerServices,

@@ -1,9 +1,9 @@
 /** Rows as parameters of one statement: an array for each column. */
 
-/** What a statement is given of each row: by column, its type and its value. */
+/** The columns of a row, each with its type and the function that reads its value. */
 export type Columns<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
 
-/** The types as parameters from `$first` on, and the names. */
+/** A `from` item with the rows, whose parameters begin at `$first`. */
 export const given = <Row>(name: string, columns: Columns<Row>, first: number): string =>
   `unnest(${Object.values(columns)
     .map(([type], at) => `$${first + at}::${type}[]`)

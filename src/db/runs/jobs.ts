@@ -5,9 +5,9 @@ export const JOBS_VERSION = 20;
 
 /** Brings graphile-worker's own schema to its version; it handles concurrent starts of several processes itself. */
 export async function migrateJobs(db: Database): Promise<void> {
-  // Of a newer one it says itself whether it can work with it.
+  // graphile-worker itself decides whether it can work with a newer schema.
   if ((await readJobsVersion(db)) === JOBS_VERSION) return;
-  // Loaded here, because all other commands and starts have no need of it.
+  // Loaded here, because other commands and starts don't need it.
   const { runMigrations } = await import("graphile-worker");
   await runMigrations({ pgPool: db.pool });
 }
