@@ -1,6 +1,5 @@
 import { Button, Code, Group, Modal, Text } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { listResultRecords } from "../api/operations.ts";
 import { keyOf } from "../api/queries.ts";
 import { call } from "../api/request.ts";
@@ -8,6 +7,7 @@ import { fieldsOf, problemsOf, textOf, type ResultRecord } from "../parts/answer
 import { FailureNote } from "../parts/failure-note.tsx";
 import { useColumns, usePagedRecords } from "../parts/paged-records.ts";
 import { RowGap } from "../parts/row-gap.tsx";
+import { useVisibleRows } from "../parts/visible-rows.ts";
 import styles from "./record-table.module.css";
 
 const ROW_PX = 37;
@@ -22,19 +22,11 @@ export function RecordTable(props: {
   readonly resultKey: string;
   readonly total: number;
 }) {
-  const box = useRef<HTMLElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
   const [from, setFrom] = useState(0);
   const count = Math.min(props.total, ROWS_MAX);
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-  });
-  const seen = rows.getVirtualItems();
-  const [first, last] = [seen[0], seen.at(-1)];
-  const { recordAt, all, failure } = useRecords(props, first?.index ?? 0, last?.index ?? 0);
+  const { box, visible, firstIndex, lastIndex, above, below } = useVisibleRows(count, ROW_PX);
+  const { recordAt, all, failure } = useRecords(props, firstIndex, lastIndex);
   const columns = all.slice(from, from + COLUMNS_MAX);
   if (props.total === 0)
     return (
@@ -53,12 +45,12 @@ export function RecordTable(props: {
       )}
       {all.length > COLUMNS_MAX && <ColumnPager total={all.length} from={from} onFrom={setFrom} />}
       {/* Can also be scrolled by keyboard. */}
-      <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
+      <section {...box} className={styles["box"]} aria-label="Records" tabIndex={0}>
         <table className={styles["table"]} aria-rowcount={props.total + 1} aria-colcount={all.length + 2}>
           <Heads columns={columns} />
           <tbody>
-            <RowGap columns={columns.length + 2} px={first?.start ?? 0} />
-            {seen.map(({ index }) => (
+            <RowGap columns={columns.length + 2} px={above} />
+            {visible.map(({ index }) => (
               <RecordRow
                 key={index}
                 at={index}
@@ -67,7 +59,7 @@ export function RecordTable(props: {
                 onOpen={() => setOpened(index)}
               />
             ))}
-            <RowGap columns={columns.length + 2} px={rows.getTotalSize() - (last?.end ?? 0)} />
+            <RowGap columns={columns.length + 2} px={below} />
           </tbody>
         </table>
       </section>

@@ -1,8 +1,7 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef } from "react";
 import type { ReviewRecord } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { RowGap } from "../parts/row-gap.tsx";
+import { useVisibleRows } from "../parts/visible-rows.ts";
 import { ReviewButtons } from "./review-buttons.tsx";
 import { RecordProblems, ReviewField } from "./review-field.tsx";
 import { useReviewRecords, type RecordsView } from "./review-records.ts";
@@ -13,22 +12,14 @@ const ROW_PX = 51;
 /** One row per record, for wide screens; only the visible rows are rendered. Tab moves from value to value. */
 export function ReviewTable(view: RecordsView) {
   const { total, drafts, mayExclude } = view;
-  const box = useRef<HTMLElement>(null);
-  const rows = useVirtualizer({
-    count: total,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW_PX,
-    overscan: 8,
-  });
-  const seen = rows.getVirtualItems();
-  const [first, last] = [seen[0], seen.at(-1)];
-  const { recordAt, fields, failure, retry } = useReviewRecords(view, first?.index ?? 0, last?.index ?? 0);
+  const { box, visible, firstIndex, lastIndex, above, below, measure } = useVisibleRows(total, ROW_PX);
+  const { recordAt, fields, failure, retry } = useReviewRecords(view, firstIndex, lastIndex);
   const columns = fields.length + (mayExclude ? 2 : 1);
   return (
     <>
       {failure && <FailureNote error={failure} onRetry={retry} />}
       {/* Can also be scrolled by keyboard. */}
-      <section ref={box} className={styles["box"]} aria-label="Records" tabIndex={0}>
+      <section {...box} className={styles["box"]} aria-label="Records" tabIndex={0}>
         <table className={styles["table"]} aria-rowcount={total + 1}>
           <thead>
             <tr aria-rowindex={1}>
@@ -42,13 +33,13 @@ export function ReviewTable(view: RecordsView) {
             </tr>
           </thead>
           <tbody>
-            <RowGap columns={columns} px={first?.start ?? 0} />
-            {seen.map(({ index }) => {
+            <RowGap columns={columns} px={above} />
+            {visible.map(({ index }) => {
               const record = recordAt(index);
               return (
                 <tr
                   key={index}
-                  ref={rows.measureElement}
+                  ref={measure}
                   data-index={index}
                   aria-rowindex={index + 2}
                   data-out={record !== undefined && drafts.isExcluded(record)}
@@ -65,7 +56,7 @@ export function ReviewTable(view: RecordsView) {
                 </tr>
               );
             })}
-            <RowGap columns={columns} px={rows.getTotalSize() - (last?.end ?? 0)} />
+            <RowGap columns={columns} px={below} />
           </tbody>
         </table>
       </section>
