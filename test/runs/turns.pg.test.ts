@@ -66,6 +66,18 @@ async function trigger(blueprintKey: string, body: object): Promise<string> {
   return accepted.id;
 }
 
+/** Runs of one credential, in order. The first is logging in, so that none of the others can be first. */
+async function triggerInTurn(count: number, credential: string, name: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) {
+    ids.push(await trigger("logs-in", { credential_id: credential, run_name: `${name}-${n}` }));
+    if (n > 0) continue;
+    const seen = () => bench.target.seen(`POST /login/${name}`).length === 1 || undefined;
+    await eventually("the first logs in", async () => seen(), PATIENCE_MS);
+  }
+  return ids;
+}
+
 const completed = async (ids: readonly string[]): Promise<void> => {
   for (const id of ids) {
     const { detail, kind, status } = await bench.ended(id);
@@ -83,14 +95,7 @@ test("behind a login that takes long, runs hold no place and lose no time, and l
     await bench.connect("strat_slow", { token: "held" }),
     await bench.connect("strat_slow", { token: "quick" }),
   ];
-  const behind: string[] = [];
-  for (let n = 0; n < 3 * PLACES; n++)
-    behind.push(await trigger("logs-in", { credential_id: held, run_name: `held-${n}` }));
-  await eventually(
-    "one logs in",
-    async () => bench.target.seen("POST /login/held").length === 1 || undefined,
-    PATIENCE_MS,
-  );
+  const behind = await triggerInTurn(3 * PLACES, held, "held");
   // More than the account has places: another credential's runs go on all the same.
   await completed([await trigger("logs-in", { credential_id: quick, run_name: "other" })]);
   await eventually(
@@ -130,9 +135,7 @@ test("when a credential that runs stand in line for is deleted, or a run in line
     return {};
   });
   const gone = await bench.connect("strat_slow", { token: "gone" });
-  const behind: string[] = [];
-  for (let n = 0; n < 3; n++)
-    behind.push(await trigger("logs-in", { credential_id: gone, run_name: `gone-${n}` }));
+  const behind = await triggerInTurn(3, gone, "gone");
   const inLine = async (): Promise<number> =>
     (await db().query("select 1 from run where line = $1 and ended_at is null", [gone])).length;
   await eventually("two stand in line", async () => (await inLine()) === 2 || undefined, PATIENCE_MS);
@@ -159,9 +162,7 @@ test("a command that needs the right to log in has it before all runs in line", 
     return {};
   });
   const bound = await bench.connect("strat_slow", { token: "bound" });
-  const behind: string[] = [];
-  for (let n = 0; n < 4; n++)
-    behind.push(await trigger("logs-in", { credential_id: bound, run_name: `bound-${n}` }));
+  const behind = await triggerInTurn(4, bound, "bound");
   const holder = { runId: "rebind_test", epoch: null };
   await eventually(
     "three stand in line",
