@@ -27,6 +27,8 @@ const CHECKS = [
   // What runs in end users' browsers knows the DOM, and nothing of Node.
   ["pages", "tsc", ["--noEmit", "--pretty", "false", "-p", "src/hosted/browser/tsconfig.json"]],
   ["dashboard", "tsc", ["--noEmit", "--pretty", "false", "-p", "ui/tsconfig.json"]],
+  // As its users' compilers see it.
+  ["sdk", "tsc", ["--noEmit", "--pretty", "false", "-p", "sdk/typescript/tsconfig.json"]],
   ["lint", "oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives", ...linted]],
   ["imports", "scripts/imports.ts", []],
   ["format", "oxfmt", ["--check", ...linted]],

@@ -40,6 +40,10 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "lighttpd and Radicale, 120 MB unpacked; instead targets that check every request (strategies/digest, nodes/http-methods)",
   "test/applications/services.pg.test.ts":
     "Transmission and etcd, 130 MB unpacked; instead logins and writes against targets of the tests (strategies/http-login, documents/write-answers)",
+  "test/sdk/typescript-package.test.ts":
+    "packed, installed, and a million records; instead the sources against a service (sdk/typescript)",
+  "test/sdk/python.pg.test.ts":
+    "a wheel, and httpx fetched from Debian; instead the TypeScript SDK, which sends the same (sdk/typescript)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 

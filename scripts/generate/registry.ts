@@ -3,9 +3,11 @@ import { configurationPage } from "./configuration.ts";
 import { dashboardOperations } from "./dashboard-operations.ts";
 import type { Generated } from "./generated.ts";
 import { architecturePage } from "./layer-diagram.ts";
+import { pythonClient, pythonTypes } from "./python-sdk.ts";
 import { openApiJson, referencePage } from "./openapi.ts";
 import { operatorOpenApiJson } from "./operator-openapi.ts";
 import { schemaSql } from "./schema.ts";
+import { sdkTypes } from "./sdk-types.ts";
 import { typePages } from "./type-pages.ts";
 
 export const ROOT = new URL("../../", import.meta.url);
@@ -18,6 +20,9 @@ export const GENERATED: readonly Generated[] = [
   { path: "sdk/react/widget-types.ts", content: () => widgetTypes(ROOT) },
   { path: "openapi/openapi.json", content: openApiJson },
   { path: "openapi/reference.html", content: referencePage },
+  { path: "sdk/typescript/src/api-types.ts", content: sdkTypes },
+  { path: "sdk/python/latchkey/_types.py", content: pythonTypes },
+  { path: "sdk/python/latchkey/_client.py", content: () => pythonClient(ROOT) },
   ...typePages,
   { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
   { path: "ui/api/operations.ts", content: () => dashboardOperations(ROOT) },

@@ -1,0 +1,400 @@
+# Written by `npm run generate` from _async_client.py.
+from __future__ import annotations
+
+import random
+import time
+from typing import Any, Callable, Iterator, Mapping, TypeVar
+
+import brotli
+import httpx
+
+from . import _request
+from ._errors import ApiError, ConnectionFailedError, LatchkeyError, ServerError, WaitTimeoutError
+from ._read import EventReader, RecordReader
+from ._request import Call
+from ._types import (
+    CreatedEmbeddedCredentialSession,
+    CredentialSession,
+    CredentialSessionRequest,
+    EmbeddedCredentialSession,
+    EmbeddedCredentialSessionRequest,
+    Health,
+    ResultRecord,
+    RunAccepted,
+    RunResults,
+    RunStatus,
+)
+
+_Result = TypeVar("_Result")
+_State = TypeVar("_State", CredentialSession, EmbeddedCredentialSession, RunStatus)
+
+#: How often in a row a download may break without a byte of progress.
+_FAILURES_MAX = 5
+
+
+class Latchkey:
+    """Latchkey's API, from a backend.
+
+    `api_key` is a key of your account, `base_url` the URL of your Latchkey, with or without `/api/v1`. `timeout` is in
+    seconds, of one attempt; a failed request is repeated up to `max_retries` times. `http_client` replaces httpx's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        base_url: str,
+        timeout: float = 60.0,
+        max_retries: int = 3,
+        http_client: httpx.Client | None = None,
+    ) -> None:
+        connection = _Connection(api_key, base_url, timeout, max_retries, http_client)
+        self._connection = connection
+        self.credential_sessions = CredentialSessions(connection)
+        self.embedded_credential_sessions = EmbeddedCredentialSessions(connection)
+        self.credentials = Credentials(connection)
+        self.blueprints = Blueprints(connection)
+        self.runs = Runs(connection)
+
+    def read_liveness(self) -> Health:
+        """Whether the process is running."""
+        return self._connection.json(Call("readLiveness"))
+
+    def read_readiness(self) -> Health:
+        """Whether the service is ready for requests; raises ServerError if not."""
+        return self._connection.json(Call("readReadiness"))
+
+    def close(self) -> None:
+        """Closes the connections, unless `http_client` was given."""
+        self._connection.close()
+
+    def __enter__(self) -> Latchkey:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Connection:
+    """Sends requests: with the API key, a time limit, and retries that keep their idempotency key."""
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str,
+        timeout: float,
+        max_retries: int,
+        http_client: httpx.Client | None,
+    ) -> None:
+        self._api_key = _request.check_key(api_key)
+        self._root = _request.root_of(base_url)
+        self._max_retries = max_retries
+        self._timeout = timeout
+        self._is_own = http_client is None
+        self.http = http_client or httpx.Client()
+
+    def json(self, call: Call) -> Any:
+        return self.send(call, _request.json_of)
+
+    def send(self, call: Call, read: Callable[[httpx.Response], _Result]) -> _Result:
+        def read_whole(response: httpx.Response) -> _Result:
+            try:
+                response.read()
+                return read(response)
+            finally:
+                response.close()
+
+        return self._repeat(call, read_whole)
+
+    def stream(self, call: Call) -> httpx.Response:
+        """The response as soon as its headers are there. Close it."""
+
+        def opened(response: httpx.Response) -> httpx.Response:
+            return response
+
+        return self._repeat(call, opened)
+
+    def close(self) -> None:
+        if self._is_own:
+            self.http.close()
+
+    def _repeat(self, call: Call, read: Callable[[httpx.Response], _Result]) -> _Result:
+        arguments = _request.request_of(self._root, self._api_key, call)
+        attempt = 0
+        while True:
+            try:
+                return self.attempt(arguments, read)
+            except LatchkeyError as error:
+                pause = _request.pause_before(error, attempt)
+                if pause is None or attempt >= self._max_retries:
+                    raise
+            time.sleep(pause)
+            attempt += 1
+
+    def attempt(
+        self,
+        arguments: Mapping[str, Any],
+        read: Callable[[httpx.Response], _Result],
+    ) -> _Result:
+        request = self.http.build_request(timeout=self._timeout, **arguments)
+        try:
+            response = self.http.send(request, stream=True, follow_redirects=False)
+            if response.status_code >= 300:
+                response.read()
+                response.close()
+                _request.raise_for(response)
+            return read(response)
+        except httpx.TransportError as error:
+            raise _request.failed(error)
+
+
+class CredentialSessions:
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def create(
+        self, request: CredentialSessionRequest, *, idempotency_key: str | None = None
+    ) -> CredentialSession:
+        """Creates a form for one end user. Send the user to `hosted_url`."""
+        call = Call("createCredentialSession", body=request, idempotency_key=idempotency_key)
+        return self._connection.json(call)
+
+    def read(self, id: str) -> CredentialSession:
+        return self._connection.json(Call("readCredentialSession", {"id": id}))
+
+    def wait_for(
+        self,
+        id: str,
+        *,
+        timeout: float = _request.WAIT_SECONDS,
+        on_change: Callable[[CredentialSession], None] | None = None,
+    ) -> CredentialSession:
+        """Polls until the session is `completed` or `expired`. Raises WaitTimeoutError after `timeout` seconds."""
+        return _poll(lambda: self.read(id), _request.is_terminal_session, timeout, on_change)
+
+
+class EmbeddedCredentialSessions:
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def create(
+        self, request: EmbeddedCredentialSessionRequest, *, idempotency_key: str | None = None
+    ) -> CreatedEmbeddedCredentialSession:
+        """Creates a flow for a frame in your page. Pass `client_token` and `embed_url` to the widget."""
+        call = Call("createEmbeddedCredentialSession", body=request, idempotency_key=idempotency_key)
+        return self._connection.json(call)
+
+    def read(self, id: str) -> EmbeddedCredentialSession:
+        return self._connection.json(Call("readEmbeddedCredentialSession", {"id": id}))
+
+    def wait_for(
+        self,
+        id: str,
+        *,
+        timeout: float = _request.WAIT_SECONDS,
+        on_change: Callable[[EmbeddedCredentialSession], None] | None = None,
+    ) -> EmbeddedCredentialSession:
+        """Polls until the session is `completed` or `expired`. Raises WaitTimeoutError after `timeout` seconds."""
+        return _poll(lambda: self.read(id), _request.is_terminal_session, timeout, on_change)
+
+
+class Credentials:
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def delete(self, id: str, *, idempotency_key: str | None = None) -> None:
+        """Destroys the stored secrets. Raises NotFoundError if the credential does not exist."""
+        call = Call("deleteCredential", {"credentialId": id}, idempotency_key=idempotency_key)
+        self._connection.send(call, lambda _: None)
+
+
+class Blueprints:
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def trigger(
+        self,
+        blueprint_key: str,
+        input: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        on_ignored_keys: Callable[[list[str]], None] | None = None,
+    ) -> RunAccepted:
+        """Queues a run.
+
+        `input` holds inputs, metadata and the reserved keys; a value may be bytes or an open file: then the request is
+        multipart/form-data. `on_ignored_keys` is called with the keys that the Blueprint does not know, such as
+        misspelled ones.
+        """
+        call = Call(
+            "triggerBlueprint",
+            {"blueprintKey": blueprint_key},
+            headers={} if on_ignored_keys is None else {"Prefer": "report-ignored-keys"},
+            body=input or {},
+            idempotency_key=idempotency_key,
+        )
+
+        def read(response: httpx.Response) -> RunAccepted:
+            ignored = _request.ignored_keys(response)
+            if ignored and on_ignored_keys is not None:
+                on_ignored_keys(ignored)
+            return _request.json_of(response)
+
+        return self._connection.send(call, read)
+
+    def read_schema(self, blueprint_key: str) -> dict[str, Any]:
+        """The JSON Schema (2020-12) of the trigger's input."""
+        return self._connection.json(Call("readTriggerSchema", {"blueprintKey": blueprint_key}))
+
+
+class Runs:
+    """`id` is a run's id (`run_…`) or its run key."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def read_status(self, id: str) -> RunStatus:
+        return self._connection.json(Call("readRunStatus", {"runId": id}))
+
+    def read_results(self, id: str, *, delivery_method: str | None = None) -> RunResults:
+        """Raises ConflictError unless the run is `completed`.
+
+        `delivery_method` is `direct` or `presigned_url`; `direct` results of 5 MB and more come as links all the same.
+        """
+        call = Call("readRunResults", {"runId": id}, query={"deliveryMethod": delivery_method})
+        return self._connection.json(call)
+
+    def cancel(self, id: str, *, idempotency_key: str | None = None) -> RunStatus:
+        """Raises ConflictError if the run has already ended."""
+        return self._connection.json(Call("cancelRun", {"runId": id}, idempotency_key=idempotency_key))
+
+    def watch(self, id: str) -> Iterator[RunStatus]:
+        """Each new state of the run, until the terminal one. Reconnects when the connection is cut."""
+        reader = EventReader()
+        while True:
+            headers = {"Accept": "text/event-stream"}
+            if reader.last_id:
+                headers["Last-Event-ID"] = reader.last_id
+            response = self._connection.stream(Call("watchRun", {"runId": id}, headers=headers))
+            try:
+                if response.status_code == 204:
+                    return
+                for line in response.iter_lines():
+                    run = reader.push(line.rstrip("\r\n"))
+                    if run is not None:
+                        yield run
+                        if _request.is_terminal_run(run):
+                            return
+            except httpx.TransportError:
+                pass
+            finally:
+                response.close()
+            time.sleep(random.random())
+
+    def wait_for(
+        self,
+        id: str,
+        *,
+        timeout: float = _request.WAIT_SECONDS,
+        on_change: Callable[[RunStatus], None] | None = None,
+    ) -> RunStatus:
+        """Polls until the run has ended: `completed`, `failed` or `cancelled`. Raises WaitTimeoutError."""
+        return _poll(lambda: self.read_status(id), _request.is_terminal_run, timeout, on_change)
+
+    def records(self, id: str, key: str | None = None) -> Iterator[ResultRecord]:
+        """The records under one result key, one by one, however many there are: few of them are in memory.
+
+        `key` can be omitted if the run has a single result. A download that is cut goes on where it stopped.
+        """
+        results = self.read_results(id, delivery_method="direct")
+        chosen = _request.choose_key(list(results["results"]), key)
+        content = results["results"][chosen]
+        if not isinstance(content, str):
+            for record in content["records"]:
+                yield record
+            return
+        reader = RecordReader()
+        decompressor = brotli.Decompressor()
+        for chunk in self._download(id, chosen, content):
+            for record in reader.push(decompressor.process(chunk)):
+                yield record
+        if not reader.is_at_end:
+            raise LatchkeyError("The download ended before its last record")
+
+    def _download(self, id: str, key: str, link: str) -> Iterator[bytes]:
+        received = failures = 0
+        while True:
+            cause: Exception | None = None
+            try:
+                response = self._open_download(link, received)
+                try:
+                    skip = received if received > 0 and response.status_code != 206 else 0
+                    total = _total_bytes(response)
+                    for chunk in response.iter_raw():
+                        news, skip = chunk[skip:], max(0, skip - len(chunk))
+                        if news:
+                            received += len(news)
+                            failures = 0
+                            yield news
+                finally:
+                    response.close()
+                if total is None or received >= total:
+                    return
+            except httpx.TransportError as error:
+                cause = error
+            except (ConnectionFailedError, ServerError) as error:
+                cause = error
+            except ApiError as error:
+                if error.status != 403:
+                    raise
+                cause = error
+                # The link has expired.
+                link = (self.read_results(id, delivery_method="presigned_url"))["results"][key]
+            failures += 1
+            if failures > _FAILURES_MAX:
+                raise ConnectionFailedError("The download was interrupted") from cause
+            time.sleep(random.random() * _request.PAUSE_SECONDS * 2**failures)
+
+    def _open_download(self, link: str, received: int) -> httpx.Response:
+        def opened(response: httpx.Response) -> httpx.Response:
+            return response
+
+        # Without the API key, which a download does not need.
+        headers = {"Range": f"bytes={received}-"} if received > 0 else {}
+        return self._connection.attempt({"method": "GET", "url": link, "headers": headers}, opened)
+
+
+def _total_bytes(response: httpx.Response) -> int | None:
+    """The size of the whole download, not of the part that is sent."""
+    headers = response.headers
+    if response.status_code == 206:
+        size = headers.get("content-range", "").rpartition("/")[2]
+    else:
+        size = headers.get("content-length", "")
+    return int(size) if size.isdigit() else None
+
+
+def _poll(
+    read: Callable[[], _State],
+    is_terminal: Callable[[Mapping[str, Any]], bool],
+    timeout: float,
+    on_change: Callable[[_State], None] | None,
+) -> _State:
+    """Reads until `is_terminal`, also while the service is restarted. Raises WaitTimeoutError."""
+    until = time.monotonic() + timeout
+    last: _State | None = None
+    while True:
+        try:
+            state = read()
+            if on_change is not None and (last is None or state["status"] != last["status"]):
+                on_change(state)
+            if is_terminal(state):
+                return state
+            last = state
+            if time.monotonic() + _request.POLL_SECONDS > until:
+                message = f"{state['id']} is still {state['status']} after {timeout} s"
+                raise WaitTimeoutError(message, state)
+        except (ConnectionFailedError, ServerError):
+            if time.monotonic() + _request.POLL_SECONDS > until:
+                raise
+        time.sleep(_request.POLL_SECONDS)
