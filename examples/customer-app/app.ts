@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { LatchkeyRefused, type Latchkey, openLatchkey } from "./latchkey.ts";
+import { Latchkey, LatchkeyError } from "../../sdk/typescript/src/latchkey.ts";
 import { type Book, type Connection, type Fetch, INTEGRATIONS, newId, openBook } from "./ledger-book.ts";
 import { homePage, messagePage, runPage } from "./pages.ts";
 
@@ -20,12 +20,13 @@ export interface App {
 
 const SESSION_POLLS_MAX = 50;
 const SESSION_POLL_MS = 100;
+const DIRECT = { deliveryMethod: "direct" } as const;
 
 /** Ledgerly: a customer's application. It shows what a customer builds on Latchkey, and knows nothing but its interface. */
 export async function startApp({ port, latchkeyUrl, apiKey }: AppOptions): Promise<App> {
   const app = fastify({ bodyLimit: 16_384, forceCloseConnections: true });
   await app.register(formbody);
-  const latchkey = openLatchkey(latchkeyUrl, apiKey);
+  const latchkey = new Latchkey({ baseUrl: latchkeyUrl, apiKey });
   const book = openBook();
   let url = "";
   guard(app, latchkeyUrl);
@@ -56,7 +57,7 @@ function guard(app: FastifyInstance, latchkeyUrl: string): void {
   app.get("/style.css", (_request, reply) => reply.type("text/css; charset=utf-8").send(style));
   app.get("/connect.js", (_request, reply) => reply.type("text/javascript; charset=utf-8").send(script));
   app.setErrorHandler(async (error, _request, reply) => {
-    if (error instanceof LatchkeyRefused)
+    if (error instanceof LatchkeyError)
       return await page(reply.code(502), messagePage("That did not work", error.message));
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     return await page(reply.code(500), messagePage("Something went wrong", "Please try again in a moment."));
@@ -67,7 +68,7 @@ function addHome(app: FastifyInstance, latchkey: Latchkey, book: Book, latchkeyU
   app.get("/", async (_request, reply) => {
     const fetches = [...book.fetches.values()].toReversed();
     const runs = await Promise.all(
-      fetches.map(async (fetch) => ({ fetch, run: await latchkey.readStatus(fetch.runId) })),
+      fetches.map(async (fetch) => ({ fetch, run: await latchkey.runs.readStatus(fetch.runId) })),
     );
     return await page(reply, homePage(book, runs, latchkeyUrl));
   });
@@ -79,12 +80,14 @@ function addConnecting(app: FastifyInstance, latchkey: Latchkey, book: Book, url
     const integration = INTEGRATIONS.find(({ strategyId }) => strategyId === field(request, "strategy"));
     if (!integration) return await missing(reply);
     const id = newId();
-    const session = await latchkey.createSession({
-      strategyId: integration.strategyId,
-      name: `Ledgerly ${id.slice(0, 8)}`,
-      returnUrl: `${url()}/connected?connection=${id}`,
-      key: `connect-${id}`,
-    });
+    const session = await latchkey.credentialSessions.create(
+      {
+        strategy_id: integration.strategyId,
+        name: `Ledgerly ${id.slice(0, 8)}`,
+        return_url: `${url()}/connected?connection=${id}`,
+      },
+      { idempotencyKey: `connect-${id}` },
+    );
     const by = "hosted";
     book.connections.set(id, { id, integration, credentialId: null, sessionId: session.id, by });
     return reply.redirect(session.hosted_url ?? "/", 303);
@@ -104,7 +107,9 @@ function addConnecting(app: FastifyInstance, latchkey: Latchkey, book: Book, url
     const connection = book.connections.get(request.params.id);
     if (!connection) return await missing(reply);
     if (connection.credentialId !== null)
-      await latchkey.deleteCredential(connection.credentialId, `disconnect-${connection.id}`);
+      await latchkey.credentials.delete(connection.credentialId, {
+        idempotencyKey: `disconnect-${connection.id}`,
+      });
     book.connections.delete(connection.id);
     return reply.redirect("/", 303);
   });
@@ -116,12 +121,14 @@ function addEmbedding(app: FastifyInstance, latchkey: Latchkey, book: Book, url:
     const integration = INTEGRATIONS.find(({ strategyId }) => strategyId === field(request, "strategy"));
     if (!integration) return await missing(reply);
     const id = newId();
-    const session = await latchkey.createEmbeddedSession({
-      origin: url(),
-      blueprintKeys: integration.fetches.map(({ blueprint }) => blueprint),
-      name: `Ledgerly ${id.slice(0, 8)}`,
-      key: `embed-${id}`,
-    });
+    const session = await latchkey.embeddedCredentialSessions.create(
+      {
+        origin: url(),
+        blueprint_keys: integration.fetches.map(({ blueprint }) => blueprint),
+        name: `Ledgerly ${id.slice(0, 8)}`,
+      },
+      { idempotencyKey: `embed-${id}` },
+    );
     const by = "embedded";
     book.connections.set(id, { id, integration, credentialId: null, sessionId: session.id, by });
     return await reply.send({
@@ -142,10 +149,9 @@ function addEmbedding(app: FastifyInstance, latchkey: Latchkey, book: Book, url:
 /** Spec, States and transitions: `completed` alone is usable; whatever else is not terminal, and not known, may still become it. */
 async function finish(latchkey: Latchkey, connection: Connection): Promise<void> {
   for (let polls = 0; polls < SESSION_POLLS_MAX && connection.credentialId === null; polls++) {
-    const session =
-      connection.by === "hosted"
-        ? await latchkey.readSession(connection.sessionId)
-        : await latchkey.readEmbeddedSession(connection.sessionId);
+    const sessions =
+      connection.by === "hosted" ? latchkey.credentialSessions : latchkey.embeddedCredentialSessions;
+    const session = await sessions.read(connection.sessionId);
     if (session.status === "pending" || session.status === "expired") return;
     if (session.status === "completed") connection.credentialId = session.credential_id;
     else await sleep(SESSION_POLL_MS);
@@ -160,7 +166,9 @@ function addFetching(app: FastifyInstance, latchkey: Latchkey, book: Book): void
     );
     if (!connection || connection.credentialId === null || !wanted) return await missing(reply);
     const body = { ...wanted.body, credential_id: connection.credentialId };
-    const run = await latchkey.trigger(wanted.blueprint, body, `fetch-${newId()}`);
+    const run = await latchkey.blueprints.trigger(wanted.blueprint, body, {
+      idempotencyKey: `fetch-${newId()}`,
+    });
     const fetch: Fetch = { runId: run.id, name: wanted.name, connection };
     book.fetches.set(run.id, fetch);
     return reply.redirect(`/fetched/${run.id}`, 303);
@@ -168,8 +176,8 @@ function addFetching(app: FastifyInstance, latchkey: Latchkey, book: Book): void
   app.get<{ Params: { run: string } }>("/fetched/:run", async (request, reply) => {
     const fetch = book.fetches.get(request.params.run);
     if (!fetch) return await missing(reply);
-    const run = await latchkey.readStatus(fetch.runId);
-    const results = run.status === "completed" ? await latchkey.readResults(fetch.runId) : null;
+    const run = await latchkey.runs.readStatus(fetch.runId);
+    const results = run.status === "completed" ? await latchkey.runs.readResults(fetch.runId, DIRECT) : null;
     return await page(reply, runPage({ fetch, run }, results));
   });
 }

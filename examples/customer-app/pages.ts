@@ -1,13 +1,13 @@
 import { html } from "hono/html";
+import type { ResultSet, RunResults, RunStatus } from "../../sdk/typescript/src/latchkey.ts";
 import type { Book, Connection, Fetch } from "./ledger-book.ts";
 import { INTEGRATIONS } from "./ledger-book.ts";
-import type { Results, Run } from "./latchkey.ts";
 
 type Html = ReturnType<typeof html>;
 
 export interface ShownRun {
   readonly fetch: Fetch;
-  readonly run: Run;
+  readonly run: RunStatus;
 }
 
 export function homePage(book: Book, runs: readonly ShownRun[], latchkeyUrl: string): Html {
@@ -68,23 +68,23 @@ const runItem = ({ fetch, run }: ShownRun): Html =>
   </li>`;
 
 /** Unknown steps are progress like any other. */
-const stepOf = ({ status, progress_step: step }: Run): string =>
-  step === undefined || step === status ? status : `${status} (${step.replaceAll("_", " ")})`;
+const stepOf = ({ status, progress_step: step }: RunStatus): string =>
+  step === status ? status : `${status} (${step.replaceAll("_", " ")})`;
 
-export function runPage({ fetch, run }: ShownRun, results: Results | null): Html {
+export function runPage({ fetch, run }: ShownRun, results: RunResults | null): Html {
   return document(
     fetch.name,
     run.ended_at === null ? 2 : null,
     html`<p><a href="/">Ledgerly</a></p>
       <h1>${fetch.name}</h1>
       <p class="status">${stepOf(run)}</p>
-      ${results !== null && Object.entries(results).map(([key, set]) => resultTable(key, set))}`,
+      ${results !== null && Object.entries<ResultSet | string>(results.results).map(([key, set]) => resultTable(key, set))}`,
   );
 }
 
 const ROWS_MAX = 50;
 
-function resultTable(key: string, set: Results[string]): Html {
+function resultTable(key: string, set: ResultSet | string): Html {
   if (typeof set === "string")
     return html`<h2>${key}</h2>
       <p><a href="${set}">Download</a></p>`;

@@ -65,5 +65,5 @@ test("what Ledgerly does not know is not found, another site's page presses none
   const foreign = { method: "POST", headers: { "sec-fetch-site": "cross-site" } };
   assert.equal(await status("/connect", foreign), 403);
   const body = new URLSearchParams({ strategy: "strat_northwind_portal" });
-  assert.equal(await status("/connect", { method: "POST", body }), 500, "Latchkey can't be reached");
+  assert.equal(await status("/connect", { method: "POST", body }), 502, "Latchkey can't be reached");
 });
