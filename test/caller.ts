@@ -13,7 +13,7 @@ export interface ApiAnswer {
 export interface Caller {
   /** With another key, of the same service. */
   as(apiKey: string): Caller;
-  get(path: string): Promise<ApiAnswer>;
+  get(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   delete(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** Polls until the run is terminal (20 s at most) and gives the last projection, with every step seen on the way. */
@@ -56,7 +56,7 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
   };
   const caller: Caller = {
     as: (key) => openCaller(serviceUrl, key),
-    get: async (path) => await call("GET", path),
+    get: async (path, headers) => await call("GET", path, undefined, headers),
     post: async (path, body, headers) => await call("POST", path, body, headers),
     delete: async (path, headers) => await call("DELETE", path, undefined, headers),
     waitForRun: async (runId, timeoutMs = 20_000) => {

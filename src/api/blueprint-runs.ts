@@ -1,23 +1,29 @@
 import type { FastifyRequest } from "fastify";
 import { cancelRun, followCancel } from "#actions/runs/cancel-run.ts";
 import { readRunResults } from "#actions/runs/read-run-results.ts";
-import { findVisibleRun, readRunStatus } from "#actions/runs/read-run.ts";
+import { findVisibleRun } from "#actions/runs/read-run.ts";
+import { waitForChange } from "#actions/runs/wait-for-change.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
+import { limits } from "#domain/limits.ts";
 import { invalidField } from "#domain/problem.ts";
+import { projectRun } from "#domain/run.ts";
 import type { DeliveryMethod } from "#domain/run-results.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { pathParameter, type Handler } from "./request.ts";
+import { readPreference } from "./read-preference.ts";
+import { pathParameter, untilGone, type Handler } from "./request.ts";
 
 /** Spec, GET /blueprint-runs/{runId}/status. */
 export const getRunStatus: Handler = async (services, request, reply) => {
   const caller = await enter(services, request, reply, { kind: "polls", scope: "runs" });
-  return sendJson(
-    reply,
-    JSON.stringify(await readRunStatus(services, caller, pathParameter(request, "runId"))),
-  );
+  const run = await findVisibleRun(services, caller, pathParameter(request, "runId"));
+  const seconds = readWaitSeconds(request);
+  if (seconds === undefined) return sendJson(reply, JSON.stringify(projectRun(run)));
+  reply.header("Preference-Applied", `wait=${seconds}`);
+  const wait = { waitMs: seconds * 1_000, gone: untilGone(reply) };
+  return sendJson(reply, JSON.stringify(projectRun(await waitForChange(services, caller, run, wait))));
 };
 
 /** Spec, GET /blueprint-runs/{runId}/results. */
@@ -45,6 +51,13 @@ export const postRunCancel: Handler = async (services, request, reply) => {
   if (!outcome.replayed) followCancel(services, run);
   return sendAnswer(reply, outcome);
 };
+
+/** docs/api.md#waiting-for-a-change: of `Prefer: wait=N`, at most 60; undefined if the request does not prefer to wait. */
+function readWaitSeconds(request: FastifyRequest): number | undefined {
+  const preferred = readPreference(request, "wait");
+  if (preferred === undefined || !/^\d{1,9}$/.test(preferred)) return undefined;
+  return Math.min(Number(preferred), limits.statusWaitSecondsMax);
+}
 
 /** Spec: `direct` or `presigned_url`; when omitted, the large-dataset mode applies. Throws Problem 422. */
 function readDeliveryMethod(request: FastifyRequest): DeliveryMethod | undefined {

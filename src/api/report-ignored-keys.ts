@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { limits } from "#domain/limits.ts";
+import { readPreference } from "./read-preference.ts";
 
 const PREFERENCE = "report-ignored-keys";
 
@@ -12,20 +13,9 @@ export function reportIgnoredKeys(
   reply: FastifyReply,
   keys: readonly string[],
 ): void {
-  if (!hasPreference(request.raw.headersDistinct["prefer"] ?? [], PREFERENCE)) return;
+  if (readPreference(request, PREFERENCE) !== "") return;
   reply.header("Preference-Applied", PREFERENCE);
   if (keys.length > 0) reply.header("Ignored-Keys", writeKeys(keys));
-}
-
-/** RFC 7240, 2: preferences are separated by commas, over one or several headers; their parameters are ignored. */
-function hasPreference(headers: readonly string[], wanted: string): boolean {
-  return headers.some((header) =>
-    // A comma or semicolon inside a quoted value is not a separator.
-    header
-      .replaceAll(/"(?:[^"\\]|\\.)*"?/g, "")
-      .split(",")
-      .some((preference) => preference.split(";", 1)[0]?.trim().toLowerCase() === wanted),
-  );
 }
 
 /** Percent-encoded, so that no name can end the header or look like two names; an empty name is `""`. */

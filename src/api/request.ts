@@ -18,3 +18,11 @@ export function pathParameter(request: FastifyRequest, name: string): string {
   const value = (request.params as Record<string, unknown>)[name];
   return typeof value === "string" ? value : "";
 }
+
+/** Aborted once the client has gone, or the answer has been sent. */
+export function untilGone(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  if (reply.raw.destroyed) gone.abort();
+  return gone.signal;
+}

@@ -4,7 +4,7 @@ import { findVisibleRun } from "#actions/runs/read-run.ts";
 import type { RunEvent } from "#actions/runs/watch-runs.ts";
 import { isTerminal, projectRun } from "#domain/run.ts";
 import { enter } from "./enter.ts";
-import { pathParameter, type Handler } from "./request.ts";
+import { pathParameter, untilGone, type Handler } from "./request.ts";
 
 /** How long a client waits before it connects again after its stream was cut. */
 const RETRY_MS = 2_000;
@@ -18,14 +18,11 @@ export const getRunEvents: Handler = async (services, request, reply) => {
   const seen = readLastEventId(request, run.sequence);
   // HTML, Server-sent events: 204 tells a client not to reconnect.
   if (isTerminal(run.status) && seen === run.sequence) return reply.code(204).send();
-  const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
-  if (reply.raw.destroyed) gone.abort();
   const events = services.runWatch.watch(
     run,
     { keyId: caller.keyId, accountId: caller.account.id },
     seen,
-    gone.signal,
+    untilGone(reply),
   );
   return reply
     .type("text/event-stream; charset=utf-8")

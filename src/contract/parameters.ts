@@ -36,6 +36,13 @@ export const prefer: Parameter = {
   example: "report-ignored-keys",
 };
 
+/** docs/api.md#waiting-for-a-change. */
+export const preferWait: Parameter = {
+  ...prefer,
+  description: `\`wait=N\`: the answer comes when the status or the progress step has changed, at the latest after N seconds (at most ${limits.statusWaitSecondsMax}; RFC 7240). Others are ignored.`,
+  example: "wait=30",
+};
+
 /** On every answer once the body has been read, because a misspelled key may be why metadata is missing. */
 export const reportedKeys: readonly ResponseHeader[] = ["Ignored-Keys", "Preference-Applied"];
 
@@ -86,9 +93,9 @@ export const RESPONSE_HEADERS: Readonly<
     example: "purchase_ordr, p%C3%A9riode",
   },
   "Preference-Applied": {
-    description: "`report-ignored-keys`, if the request asked for it.",
+    description: "The preference that was applied: `report-ignored-keys`, or `wait` with the seconds.",
     required: false,
-    schema: Type.String({ const: "report-ignored-keys" }),
+    schema: Type.String({ pattern: "^(report-ignored-keys|wait=[0-9]+)$" }),
     example: "report-ignored-keys",
   },
   RateLimit: {

@@ -204,6 +204,8 @@ export const limits = {
   eventStreamsMax: 2_000,
   eventHeartbeatMs: 15_000,
   eventStreamMs: 3_600_000,
+  /** The longest time for which a read of a run's status waits for a change. */
+  statusWaitSecondsMax: 60,
   /** Event streams of dashboards: per session, and in a process. */
   dashboardStreamsPerSessionMax: 20,
   dashboardStreamsMax: 500,

@@ -198,6 +198,10 @@ test("more streams than a key may have are 429, and a place is free again when o
   assert.equal(refused.status, 429, refused.text);
   assert.equal(refused.body.error.type, "rate_limit_exceeded");
   assert.equal(refused.headers.get("retry-after"), "5");
+  // A request that waits takes a place like a stream; without waiting it needs none.
+  const path = `/blueprint-runs/${run.id}/status`;
+  assert.equal((await caller.get(path, { prefer: "wait=1" })).status, 429);
+  assert.equal((await caller.get(path)).status, 200);
   // Another key of the account has places of its own.
   const own = await openEvents(api.url, await installation.createKey("acme"), run.id);
   assert.equal(own.status, 200);
@@ -235,6 +239,35 @@ test("a client that hangs up while the run is looked up, and one that never read
     for (const stream of streams) stream.close();
     return statuses.size === 1 && statuses.has(200) ? true : undefined;
   });
+  await run.end();
+});
+
+test("Prefer: wait answers once the run has changed, at once if it has ended, and unchanged after its time", async () => {
+  const run = await heldRun();
+  const path = `/blueprint-runs/${run.id}/status`;
+  const answers = async (prefer: string) => {
+    const { status, text, body, headers } = await caller.get(path, { prefer });
+    assert.equal(status, 200, text);
+    return [body.status, headers.get("preference-applied")];
+  };
+  await eventually("the step in which it stands still", async () => {
+    const { body } = await caller.get(path, { prefer: "wait=1" });
+    return body.progress_step === "reading_second" || undefined;
+  });
+  let isAnswered = false;
+  const waiting = answers("respond-async, Wait=5000").finally(() => (isAnswered = true));
+  assert.deepEqual(await answers("wait=1"), ["running", "wait=1"]);
+  assert.equal(isAnswered, false);
+  // What is no number of seconds is ignored, as every unknown preference is.
+  for (const ignored of ['wait="9"', "wait=-1", "wait=1.5", "wait", "waits=9", "foo=wait=9"])
+    assert.deepEqual(await answers(ignored), ["running", null]);
+  run.release();
+  // There may be a step between the one in which it stood still and its end.
+  let [status, applied] = await waiting;
+  for (let steps = 0; status === "running" && steps < 3; steps++)
+    [status, applied] = await answers("wait=60");
+  assert.deepEqual([status, applied], ["completed", "wait=60"]);
+  assert.deepEqual(await answers("wait=60"), ["completed", "wait=60"]);
   await run.end();
 });
 

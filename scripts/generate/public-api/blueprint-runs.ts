@@ -4,7 +4,7 @@ import { BUILT_IN_STEPS, RUN_ERROR, RUN_STATUSES } from "#domain/run.ts";
 import { notAuthorised, notFound } from "#contract/failures.ts";
 import { EXAMPLE, id, nullable, openSet, runKey, timestamp } from "#contract/fields.ts";
 import { json, type Operation } from "#contract/operation.ts";
-import { runId } from "#contract/parameters.ts";
+import { preferWait, runId } from "#contract/parameters.ts";
 
 const runError = Type.Object(
   {
@@ -70,12 +70,14 @@ export const readRunStatus: Operation = {
   path: "/blueprint-runs/{runId}/status",
   tag: "Runs",
   summary: "Read a run's status",
-  description: "Poll this every 2 to 5 seconds until the status is terminal.",
-  parameters: [runId],
+  description:
+    "Poll this every 2 to 5 seconds until the status is terminal, or let the service wait for the change with `Prefer: wait=N`.",
+  parameters: [runId, preferWait],
   answers: [
     {
       status: 200,
       description: "The run's status projection.",
+      headers: ["Preference-Applied"],
       content: json(runStatus, {
         running,
         completed: { ...ended, status: "completed", progress_step: "completed" },

@@ -1,6 +1,7 @@
 # Written by `npm run generate` from _async_client.py.
 from __future__ import annotations
 
+import functools
 import random
 import time
 from typing import Any, Callable, Iterator, Mapping, TypeVar
@@ -253,8 +254,10 @@ class Runs:
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
 
-    def read_status(self, id: str) -> RunStatus:
-        return self._connection.json(Call("readRunStatus", {"runId": id}))
+    def read_status(self, id: str, *, wait_seconds: int | None = None) -> RunStatus:
+        """With `wait_seconds`, the response comes once the status has changed, or after that time (at most 60)."""
+        headers = {} if wait_seconds is None else {"Prefer": f"wait={wait_seconds}"}
+        return self._connection.json(Call("readRunStatus", {"runId": id}, headers=headers))
 
     def read_results(self, id: str, *, delivery_method: str | None = None) -> RunResults:
         """Raises ConflictError unless the run is `completed`.
@@ -298,8 +301,10 @@ class Runs:
         timeout: float = _request.WAIT_SECONDS,
         on_change: Callable[[RunStatus], None] | None = None,
     ) -> RunStatus:
-        """Polls until the run has ended: `completed`, `failed` or `cancelled`. Raises WaitTimeoutError."""
-        return _poll(lambda: self.read_status(id), _request.is_terminal_run, timeout, on_change)
+        """Waits until the run has ended: `completed`, `failed` or `cancelled`. Raises WaitTimeoutError."""
+        seconds = max(0, min(_request.HOLD_SECONDS, int(timeout)))
+        read = functools.partial(self.read_status, id, wait_seconds=seconds)
+        return _poll(read, _request.is_terminal_run, timeout, on_change)
 
     def records(self, id: str, key: str | None = None) -> Iterator[ResultRecord]:
         """The records under one result key, one by one, however many there are: few of them are in memory.

@@ -22,6 +22,8 @@ RETRY_AFTER_MAX_SECONDS = 60.0
 #: The interface's interval (`spec/interface.md`, Limits).
 POLL_SECONDS = 2.0
 WAIT_SECONDS = 600.0
+#: How long one request waits for a change of a run.
+HOLD_SECONDS = 20
 
 _TERMINAL_SESSION = {"completed", "expired"}
 _TERMINAL_RUN = {"completed", "failed", "cancelled"}

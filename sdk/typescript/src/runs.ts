@@ -20,8 +20,17 @@ export class Runs {
     this.#connection = connection;
   }
 
-  async readStatus(id: string, options?: RequestOptions): Promise<RunStatus> {
-    return await this.#connection.json({ operation: "readRunStatus", parameters: { runId: id }, options });
+  /** With `waitSeconds`, the response comes once the status has changed, or after that time (at most 60). */
+  async readStatus(
+    id: string,
+    { waitSeconds, ...options }: RequestOptions & { readonly waitSeconds?: number | undefined } = {},
+  ): Promise<RunStatus> {
+    return await this.#connection.json({
+      operation: "readRunStatus",
+      parameters: { runId: id },
+      headers: waitSeconds === undefined ? {} : { Prefer: `wait=${waitSeconds}` },
+      options,
+    });
   }
 
   /** Throws ConflictError unless the run is `completed`. `direct` results of 5 MB and more come as links all the same. */

@@ -2,7 +2,6 @@ import type { VisibleRun } from "#db/runs/runs.ts";
 import { findRun } from "#db/runs/runs.ts";
 import { readRunReference } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
-import { projectRun } from "#domain/run.ts";
 import { authorizeBlueprint } from "#actions/keys/authenticate.ts";
 import type { Caller, Needs } from "#actions/services.ts";
 
@@ -17,9 +16,4 @@ export async function findVisibleRun(
   if (!run) throw notFound("Run");
   authorizeBlueprint(caller, run.blueprintKey);
   return run;
-}
-
-/** `GET /blueprint-runs/{runId}/status`. */
-export async function readRunStatus(services: Needs<"db">, caller: Caller, reference: string) {
-  return projectRun(await findVisibleRun(services, caller, reference));
 }
