@@ -79,7 +79,7 @@ function openEngine(config: Config, services: WorkerServices): EngineServices {
     handleMac: (parts) => services.signing.runHandle(parts),
     gate: services.gate,
     fence: new SelfFence(systemClock),
-    loginTurns: new LoginTurns(),
+    loginTurns: new LoginTurns(systemClock),
     paces: new Paces(services.db, systemClock),
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,

@@ -170,7 +170,7 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     handleMac: (parts) => stage.signing.runHandle(parts),
     gate: target.gateOf(self),
     fence: new SelfFence(self.clock),
-    loginTurns: new LoginTurns(),
+    loginTurns: new LoginTurns(self.clock),
     paces: new Paces(db, self.clock),
     expressions: trackedExpressions(stage.expressions, world),
     loginExpressions: stage.expressions,

@@ -4,6 +4,7 @@ import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
+import { systemClock } from "#lib/clock.ts";
 import { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
@@ -110,6 +111,7 @@ function meansOf(
   return {
     gate,
     expressions: loginExpressions,
+    clock: systemClock,
     nowMs: async () => nowMs(),
     nextCode: async (key, stored, offsetMs, signal) =>
       await nextTotpCode(steps, key, stored, offsetMs, signal),

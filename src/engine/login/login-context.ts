@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { fieldVariable } from "#domain/field-values.ts";
@@ -6,6 +5,7 @@ import type { MayLeave, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
+import type { Clock } from "#lib/clock.ts";
 import { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginContext, LoginSession, LoginSteps } from "#strategies/define-login.ts";
@@ -22,6 +22,8 @@ export type CredentialFields = ReadonlyMap<string, string>;
 export interface LoginMeans {
   readonly gate: Gate;
   readonly expressions: Evaluator;
+  /** For waits between requests. */
+  readonly clock: Clock;
   nowMs(): Promise<number>;
   /** An unused one-time code of a field. */
   nextCode(fieldKey: string, stored: string, offsetMs: number, signal: AbortSignal): Promise<string>;
@@ -103,7 +105,7 @@ export function loginContext(
       }
     },
     sleep: async (ms) => {
-      await sleep(ms, undefined, { signal });
+      await means.clock.sleep(ms, signal);
     },
     cookies: () => jar.serialise(),
     refused: request.refused?.reveal(),

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#domain/limits.ts";
+import type { Clock } from "#lib/clock.ts";
 
 /** Ends a turn. `isOver`: the run has logged in or tried to. */
 export type EndTurn = (isOver: boolean) => void;
@@ -20,7 +20,12 @@ interface Turns {
  * the next run follows immediately, without polling.
  */
 export class LoginTurns {
+  readonly #clock: Clock;
   readonly #turns = new Map<string, Turns>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /**
    * Waits for the logins before it, as long as each ends within `patienceMs`. Undefined: one takes longer. Throws an AbortError when
@@ -30,7 +35,7 @@ export class LoginTurns {
     const end: EndTurn = (isOver) => this.#pass(credentialId, isOver);
     const turns = this.#turns.get(credentialId);
     if (turns === undefined) {
-      this.#turns.set(credentialId, { waiters: [], movedAtMs: performance.now() });
+      this.#turns.set(credentialId, { waiters: [], movedAtMs: this.#clock.now() });
       return end;
     }
     const { promise: woken, resolve } = Promise.withResolvers<void>();
@@ -39,9 +44,9 @@ export class LoginTurns {
     try {
       for (;;) {
         if (waiter.hasTurn) return end;
-        const leftMs = turns.movedAtMs + patienceMs - performance.now();
+        const leftMs = turns.movedAtMs + patienceMs - this.#clock.now();
         if (leftMs <= 0) return undefined;
-        await waitUntilWoken(woken, Math.min(leftMs, limits.timerMsMax), signal);
+        await this.#untilWoken(woken, Math.min(leftMs, limits.timerMsMax), signal);
       }
     } catch (error) {
       if (waiter.hasTurn) end(false);
@@ -52,10 +57,21 @@ export class LoginTurns {
     }
   }
 
+  /** Leaves no timer behind, which could otherwise run for weeks. */
+  async #untilWoken(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const timer = this.#clock.sleep(ms, AbortSignal.any([signal, over.signal]));
+    try {
+      await Promise.race([woken, timer]);
+    } finally {
+      over.abort();
+    }
+  }
+
   #pass(credentialId: string, isOver: boolean): void {
     const turns = this.#turns.get(credentialId);
     if (turns === undefined) return;
-    if (isOver) turns.movedAtMs = performance.now();
+    if (isOver) turns.movedAtMs = this.#clock.now();
     const next = turns.waiters.shift();
     if (next === undefined) {
       this.#turns.delete(credentialId);
@@ -63,16 +79,5 @@ export class LoginTurns {
     }
     next.hasTurn = true;
     next.wake();
-  }
-}
-
-/** Leaves no timer behind, which could otherwise run for weeks. */
-async function waitUntilWoken(woken: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
-  const over = new AbortController();
-  const timer = sleep(ms, undefined, { signal: AbortSignal.any([signal, over.signal]), ref: false });
-  try {
-    await Promise.race([woken, timer]);
-  } finally {
-    over.abort();
   }
 }

@@ -52,7 +52,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
   if (hidden !== null) request.trace?.hideFrom(hidden);
   const endTurn = await takeLoginTurn(services, request, signal);
   // Only now, because waiting for other logins does not count.
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(loginTimeoutMs)]);
+  const bounded = AbortSignal.any([signal, services.clock.timeout(loginTimeoutMs)]);
   let clean = cleanerOf([]);
   try {
     const lockout = await refuseIfLocked(services, request);
@@ -146,6 +146,7 @@ function meansOf(request: LoginRequest): LoginMeans {
   return {
     gate: services.gate,
     expressions: services.loginExpressions,
+    clock: services.clock,
     nowMs,
     nextCode: async (key, stored, offsetMs, signal) =>
       await nextTotpCode(steps, key, stored, offsetMs, signal),

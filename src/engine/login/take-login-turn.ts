@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { releaseLogin, takeLogin } from "#db/credentials/credentials.ts";
 import { limits } from "#domain/limits.ts";
 import type { RunClock } from "#engine/waiting/run-clock.ts";
@@ -28,13 +27,13 @@ export async function takeLoginTurn(
   request: LoginTurnRequest,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const { credentialId, mayQueue, clock } = request;
-  const beganMs = performance.now();
+  const { credentialId, mayQueue, clock: runClock } = request;
+  const beganMs = services.clock.now();
   const stand = (): never => {
-    throw new RunQueued(credentialId, performance.now() - beganMs);
+    throw new RunQueued(credentialId, services.clock.now() - beganMs);
   };
   const patienceMs = mayQueue ? limits.loginPatienceMs : Infinity;
-  return await clock.standStill(async () => {
+  return await runClock.standStill(async () => {
     // A run that has queued may already hold the lock: it does not wait for runs that came later.
     const mayHaveIt = request.epoch > 1;
     const end = mayHaveIt ? () => {} : await services.loginTurns.take(credentialId, patienceMs, signal);
@@ -58,18 +57,18 @@ export async function takeLoginTurn(
 
 /** False: a login in another process takes long, or other runs are queued. */
 async function takeSoon(
-  { db, loginTimeoutMs }: EngineServices,
+  { db, clock, loginTimeoutMs }: EngineServices,
   request: LoginTurnRequest,
   patienceMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const untilMs = performance.now() + patienceMs;
+  const untilMs = clock.now() + patienceMs;
   const takenMs = loginTimeoutMs + limits.loginMarginMs;
   for (let pollMs = POLL_MS.first; ; pollMs = Math.min(pollMs * 1.5, POLL_MS.longest)) {
     const taken = await takeLogin(db, request.credentialId, request, takenMs);
     if (taken === "taken") return true;
     if (taken === "lost") throw new RunStopped("lease_lost");
-    if (request.mayQueue && (taken === "line" || performance.now() >= untilMs)) return false;
-    await sleep(pollMs, undefined, { signal });
+    if (request.mayQueue && (taken === "line" || clock.now() >= untilMs)) return false;
+    await clock.sleep(pollMs, signal);
   }
 }
