@@ -97,6 +97,18 @@ for (const room of [50, 1]) {
   });
 }
 
+test("runs behind one that another transaction is changing are admitted all the same, within the limit", async () => {
+  const waiting = [await addRun([]), await addRun([]), await addRun([])];
+  const [changed = "", next = "", last = ""] = waiting;
+  await db.transaction(async (tx) => {
+    await tx.query("select 1 from run where id = $1 for no key update", [changed]);
+    assert.deepEqual(await admit(1), [next], "one place");
+    assert.deepEqual(await admit(50), [last], "as many as there are");
+    assert.deepEqual(await admit(50), []);
+  });
+  assert.deepEqual(await admit(1), [changed]);
+});
+
 test("a limit counts as it is now, also for runs that were triggered under another one", async () => {
   const [first = "", ...others] = await addRuns(4, 1);
   assert.deepEqual(await admit(), [first]);

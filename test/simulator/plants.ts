@@ -156,8 +156,8 @@ export const PLANTS: readonly Plant[] = [
     edits: [
       edit(
         "src/db/runs/admission.ts",
-        "and waiting.turn <= $4::int) for no key update skip locked)",
-        "and waiting.turn <= $4::int) for no key update)",
+        "from room) for no key update of run skip locked",
+        "from room) for no key update of run",
       ),
     ],
   },

@@ -1,4 +1,5 @@
 import { runStatusesBefore } from "#domain/run.ts";
+import { chooseRuns, inTurn, LOAD, type Waiting } from "./choose-runs.ts";
 import { hasLeft } from "./left-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
@@ -23,20 +24,6 @@ const RESERVES = "";
 /** The maximum number of an account's runs that reserve slots at a time, oldest first. */
 const RESERVING_MAX = 20;
 
-interface Waiting {
-  readonly id: string;
-  /** -1: it reserves slots. 0: its review was decided, so it goes before all others except those. */
-  readonly place: number;
-  readonly at: Date;
-  /** One of its credential slots; null: it has none. */
-  readonly slot: string | null;
-  readonly credentialId: string | null;
-  readonly strategyId: string | null;
-  readonly strategyVersion: number | null;
-  /** The current limit, whatever it was when the run was triggered; null: unlimited. */
-  readonly concurrency: number | null;
-}
-
 /** Runs given to a worker. */
 export interface Admitted {
   readonly runs: readonly ClaimedRun[];
@@ -51,8 +38,8 @@ export interface Admitted {
  * They are admitted and leased in one transaction that locks the account's row, so that admissions of one account are sequential.
  * Admitted runs begin immediately: no backlog builds up before other accounts' runs. A run whose credential is busy is set aside until
  * the credential is free. A run that needs several credentials and repeatedly finds one busy reserves them after a while; otherwise it
- * would starve. Runs whose rows are locked are skipped until a later poll; if the account's row is locked, this fails with
- * `lock_not_available`. `isLikely`: the caller expects waiting runs.
+ * would starve. Runs whose rows are locked are skipped until a later poll; those behind them are admitted, unless credentials limit them.
+ * If the account's row is locked, this fails with `lock_not_available`. `isLikely`: the caller expects waiting runs.
  */
 export async function admitRuns(
   db: Database,
@@ -64,23 +51,36 @@ export async function admitRuns(
   // Most polls find nothing, or no free slot, without a lock. Later events cause another poll.
   const seen = isLikely ? { waits: true, hasRoom: true } : await look(db, accountId);
   if (!seen.waits || !seen.hasRoom) return { runs: [], isMore: false, mayWait: seen.waits };
-  const plain = await admitPlain(db, accountId, owner, limit);
-  const { runs, mayWait } = plain;
-  if (plain.isAll || runs.length === limit) return { runs, isMore: false, mayWait };
+  const plain = await admitPlain(db, accountId, owner, { limit, lookAt: limit });
+  const { isAll } = plain;
+  let { runs, mayWait } = plain;
+  if (plain.isAnyLocked) {
+    // Those behind a run that another transaction is changing, such as a cancel, don't wait for that.
+    const left = limit - runs.length;
+    const behind = await admitPlain(db, accountId, owner, { limit: left, lookAt: left + LOOK_AHEAD });
+    [runs, mayWait] = [[...runs, ...behind.runs], true];
+  }
+  if (isAll || runs.length === limit) return { runs, isMore: false, mayWait };
   const others = await admitByChoice(db, accountId, owner, limit - runs.length);
   return { runs: [...runs, ...others.runs], isMore: others.isMore, mayWait: true };
 }
 
 /**
  * The simple case, decided by the server in one round trip: runs at the head that only wait for the account's concurrency (their
- * credentials are unlimited, and no run is set aside). `isAll`: there is no free slot, or nothing else waits.
+ * credentials are unlimited, and no run is set aside). `lookAt`: how many of them are considered. `isAll`: there is no free slot, or
+ * nothing else waits. `isAnyLocked`: some were skipped, because other transactions lock them.
  */
 async function admitPlain(
   db: Database,
   accountId: string,
   owner: string,
-  limit: number,
-): Promise<{ readonly runs: readonly ClaimedRun[]; readonly isAll: boolean; readonly mayWait: boolean }> {
+  { limit, lookAt }: { readonly limit: number; readonly lookAt: number },
+): Promise<{
+  readonly runs: readonly ClaimedRun[];
+  readonly isAll: boolean;
+  readonly isAnyLocked: boolean;
+  readonly mayWait: boolean;
+}> {
   // The second statement sees everything committed before the lock was acquired.
   const [, rows] = await db.transactAll(
     [
@@ -88,18 +88,24 @@ async function admitPlain(
       {
         name: "admit_plain_runs",
         text: ADMIT_PLAIN,
-        values: [accountId, owner, runStatusesBefore("running"), limit],
+        values: [accountId, owner, runStatusesBefore("running"), limit, lookAt],
       },
     ],
     { lockTimeoutMs: LOCK_TIMEOUT_MS },
   );
-  const found = rows as readonly (ClaimedRun & { readonly mayBeMore: boolean; readonly free: number })[];
+  const found = rows as readonly (ClaimedRun & {
+    readonly mayBeMore: boolean;
+    readonly free: number;
+    readonly ready: number;
+  })[];
   // Without any run there is still one row, with the facts about the others.
-  const runs = found.flatMap(({ mayBeMore: _mayBeMore, free: _free, ...run }) =>
+  const runs = found.flatMap(({ mayBeMore: _mayBeMore, free: _free, ready: _ready, ...run }) =>
     run.id === null ? [] : [run],
   );
-  const isAll = found[0]?.mayBeMore !== true;
-  return { runs, isAll, mayWait: !isAll || runs.length >= Math.min(limit, found[0]?.free ?? 0) };
+  const { mayBeMore = false, free = 0, ready = 0 } = found[0] ?? {};
+  const isAll = !mayBeMore;
+  const isAnyLocked = runs.length < Math.min(limit, free, ready);
+  return { runs, isAll, isAnyLocked, mayWait: !isAll || runs.length >= Math.min(limit, free) };
 }
 
 /** The general case: waiting runs with the slots of their credentials. */
@@ -204,20 +210,25 @@ const ADMIT_PLAIN = `with room as (
     select head.id, row_number() over (order by head.place, head.at, head.id) as turn,
       exists (select from run_credential used where used.run_id = head.id and exists (
         select from (${inForce("used.strategy_id")}) limits where limits.concurrency is not null)) as is_limited
-    from (${heads("$4")}) head
+    from (${heads("$5")}) head
   ), limited as (
     select min(turn) as turn from waiting where is_limited
+  ), ready as (
+    select waiting.id, waiting.turn from waiting, aside, limited
+    where not aside.is_any and waiting.turn < coalesce(limited.turn, waiting.turn + 1)
+  ), picked as materialized (
+    select run.id from run join ready on ready.id = run.id
+    order by ready.turn limit (select greatest(least(free, $4::int), 0) from room) for no key update of run skip locked
   ), claimed as (
     update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
     from account
-    where run.id in (select picked.id from run picked where picked.id in (select id from waiting, room, aside, limited
-        where not aside.is_any and waiting.turn <= room.free and waiting.turn < coalesce(limited.turn, $4::int + 1)
-          and waiting.turn <= $4::int) for no key update skip locked)
+    where run.id in (select id from picked)
       and account.id = run.account_id and run.admitted_at is null and run.ended_at is null and run.lease_owner is null
       and run.parked_at is null
     returning ${CLAIMED_COLUMNS}
   )
-  select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", room.free, claimed.*,
+  select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", room.free,
+    (select count(*) from ready)::int as ready, claimed.*,
     ${CREDENTIALS} as credentials
   from room cross join aside cross join limited left join claimed on true`;
 
@@ -296,59 +307,6 @@ async function listFreed(tx: Database, accountId: string, limit: number): Promis
       ${NEEDS}`,
     values: [accountId, limit, RESERVING_MAX, RESERVES],
   });
-}
-
-/** How many runs of each of the account's credentials are in progress. */
-const LOAD = `select used.credential_id, count(*)::int as count
-    from run join run_credential used on used.run_id = run.id
-    where run.account_id = $1 and run.admitted_at is not null and run.ended_at is null group by used.credential_id`;
-
-function inTurn(waiting: readonly Waiting[]): readonly Waiting[] {
-  return waiting.toSorted(
-    (a, b) =>
-      a.place - b.place || a.at.getTime() - b.at.getTime() || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0),
-  );
-}
-
-interface Choice {
-  readonly chosen: readonly string[];
-  /** Runs that can't run, each with the busy credential that it waits for. */
-  readonly blocked: ReadonlyMap<string, string>;
-}
-
-/**
- * Chooses in the given order; a run waits while one of its credentials is at its limit. Slots reserved by a waiting run count as taken for
- * all later ones.
- */
-async function chooseRuns(
-  tx: Database,
-  accountId: string,
-  waiting: readonly Waiting[],
-  wanted: number,
-): Promise<Choice> {
-  const load = new Map<string | null, number>();
-  if (waiting.some(({ concurrency }) => concurrency !== null)) {
-    const rows = await tx.query<{ credentialId: string; count: number }>({
-      name: "count_credential_load",
-      text: `select credential_id as "credentialId", count from (${LOAD}) as load`,
-      values: [accountId],
-    });
-    for (const row of rows) load.set(row.credentialId, row.count);
-  }
-  const chosen: string[] = [];
-  const blocked = new Map<string, string>();
-  for (const [id, needs] of Map.groupBy(waiting, (run) => run.id)) {
-    if (chosen.length >= wanted) break;
-    const busy = needs.find(
-      ({ credentialId, concurrency }) => concurrency !== null && (load.get(credentialId) ?? 0) >= concurrency,
-    );
-    const reserves = needs.some(({ place }) => place < 0);
-    if (busy === undefined || reserves)
-      for (const { credentialId } of needs) load.set(credentialId, (load.get(credentialId) ?? 0) + 1);
-    if (busy?.credentialId) blocked.set(id, busy.credentialId);
-    else chosen.push(id);
-  }
-  return { chosen, blocked };
 }
 
 /**
