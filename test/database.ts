@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { isRunning } from "#db/embedded/process-mark.ts";
 import type { EmbeddedPostgres } from "#db/embedded/start.ts";
@@ -8,6 +8,7 @@ import { migrateJobs } from "#db/runs/jobs.ts";
 import { migrate, readMigrations } from "#db/connection/migrate.ts";
 import type { Database, DatabaseSource } from "#db/connection/pool.ts";
 import { openPool, urlOf } from "#db/connection/pool.ts";
+import { serverFolder } from "./server-folder.ts";
 
 /**
  * Databases for test files: each a clone of one migrated template, made in some 30 ms.
@@ -123,7 +124,7 @@ async function testServer(): Promise<DatabaseSource> {
 /** One folder a project and user: files run at the same time share its server, the last one stops it. */
 async function startShared(): Promise<EmbeddedPostgres> {
   const key = createHash("sha256").update(`${projectFolder} ${userInfo().uid}`).digest("hex").slice(0, 12);
-  const shared = await startEmbeddedPostgres({ dataDir: join(tmpdir(), `latchkey-dev-${key}`) });
+  const shared = await startEmbeddedPostgres({ dataDir: join(serverFolder(), `latchkey-dev-${key}`) });
   await withMaintenance(shared.ownerConnection, dropLeftOvers);
   // When the file has nothing left to do. A killed file's server is taken over by the next one.
   process.once("beforeExit", () => void shared.stop());

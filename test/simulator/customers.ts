@@ -6,10 +6,7 @@ import { cancelRun, followCancel } from "#actions/runs/cancel-run.ts";
 import { readRunResults } from "#actions/runs/read-run-results.ts";
 import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import { findTriggeredBlueprint, triggerRun, triggerRunTogether } from "#actions/runs/trigger-run.ts";
-import type { Caller } from "#actions/services.ts";
-import { findAccountBySlug } from "#db/accounts.ts";
 import { StoreFailed } from "#blobs/store.ts";
-import type { Database } from "#db/connection/pool.ts";
 import { isConnectionLost, isLockedOut } from "#db/connection/database-errors.ts";
 import { listOpenReviews } from "#db/runs/reviews.ts";
 import { listDoubtfulWrites } from "#db/runs/run-writes.ts";
@@ -20,7 +17,8 @@ import type { TriggerBody } from "#domain/trigger-routing.ts";
 import { must } from "#lib/assert.ts";
 import type { SimApi } from "./processes.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import { BLUEPRINTS, type AccountSlug } from "./stage.ts";
+import type { Stage } from "./stage.ts";
+import { BLUEPRINTS, CREDENTIALS_OF, type AccountSlug } from "./stage-documents.ts";
 import type { ScriptedTarget } from "./target.ts";
 import type { World } from "./world.ts";
 
@@ -38,6 +36,8 @@ export interface Order {
 export interface Ordered {
   readonly account: AccountSlug;
   readonly blueprint: string;
+  /** When; by chance unless given. */
+  readonly atMs?: number;
 }
 
 /** As many that their refusals are more than a run's retries. */
@@ -51,36 +51,26 @@ export class Customers {
   readonly #random: SeededRandom;
   readonly #apis: () => readonly SimApi[];
   readonly #target: ScriptedTarget;
-  readonly #callers = new Map<AccountSlug, Caller>();
+  readonly #stage: Stage;
 
-  constructor(world: World, target: ScriptedTarget, apis: () => readonly SimApi[]) {
+  constructor(world: World, stage: Stage, target: ScriptedTarget, apis: () => readonly SimApi[]) {
     this.world = world;
     this.#random = world.random.fork("customers");
+    this.#stage = stage;
     this.#target = target;
     this.#apis = apis;
-  }
-
-  /** `db`: the real one, before anything happens. */
-  async learnAccounts(db: Database): Promise<void> {
-    for (const slug of Object.keys(BLUEPRINTS) as AccountSlug[]) {
-      const account = must(await findAccountBySlug(db, slug), slug);
-      const [key] = await db.query<{ id: string }>("select id from api_key where account_id = $1", [
-        account.id,
-      ]);
-      this.#callers.set(slug, { account, keyId: must(key, "a key").id, blueprintKeys: null, scopes: null });
-    }
   }
 
   /** One order, sent once or more often, and again until it is acknowledged. `of`: account and Blueprint; null: any. */
   place(of: Ordered | null): void {
     const random = this.#random;
-    const account = of?.account ?? (random.isHit(0.8) ? "acme" : "neighbour");
+    const [account, blueprint] = of ? [of.account, of.blueprint] : anyOrder(random);
     const order: Order = {
       key: `order-${this.orders.length}`,
       account,
-      blueprint: of?.blueprint ?? random.pick<string>(BLUEPRINTS[account]),
+      blueprint,
       numbers: Array.from(
-        { length: of?.blueprint === "stubborn" ? STUBBORN_ROWS : random.integer(1, 4) },
+        { length: blueprint === "stubborn" ? STUBBORN_ROWS : random.integer(1, 4) },
         (_, index) => `n${index}`,
       ),
       acknowledged: [],
@@ -132,11 +122,15 @@ export class Customers {
 
   /** As `POST /blueprints/{blueprintKey}/trigger` does it, after its HTTP. */
   async #trigger({ services }: SimApi, order: Order): Promise<string> {
-    const caller = must(this.#callers.get(order.account), "the caller");
+    const caller = must(this.#stage.callers.get(order.account), "the caller");
     const accountId = caller.account.id;
     const text = JSON.stringify(order.numbers.map((number) => ({ number })));
+    const names = CREDENTIALS_OF[order.blueprint] ?? [];
+    const ids = names.map((name) => must(this.#stage.credentials.get(name), name)).join(",");
     const body: TriggerBody = new Map([
-      ["rows", { kind: "json", text, isNull: false, items: null }],
+      names.length > 0
+        ? ["credential_ids", { kind: "string", text: ids }]
+        : ["rows", { kind: "json", text, isNull: false, items: null }],
       ["run_name", { kind: "string", text: order.key }],
     ]);
     const finding = findStored(services, accountId, order.key);
@@ -172,11 +166,12 @@ export class Customers {
   /** Cancels an order that was acknowledged, as a caller. */
   cancel(): void {
     const sent = this.orders.filter(({ acknowledged }) => acknowledged.length > 0);
-    const [api] = this.#apis();
-    if (sent.length === 0 || api === undefined) return;
+    const apis = this.#apis();
+    if (sent.length === 0 || apis.length === 0) return;
+    const api = this.#random.pick(apis);
     const { services } = api;
     const { account, acknowledged, key } = this.#random.pick(sent);
-    const caller = must(this.#callers.get(account), "the caller");
+    const caller = must(this.#stage.callers.get(account), "the caller");
     const id = must(acknowledged[0], "a run");
     const work = async (): Promise<void> => {
       const run = await findRun(services.db, caller.account.id, { id });
@@ -211,7 +206,7 @@ export class Customers {
 
   #readOf(api: SimApi, { account, acknowledged, key, blueprint, numbers }: Order): void {
     const { services } = api;
-    const caller = must(this.#callers.get(account), "the caller");
+    const caller = must(this.#stage.callers.get(account), "the caller");
     const work = async (): Promise<void> => {
       const run = await findRun(services.db, caller.account.id, { id: must(acknowledged[0], "a run") });
       if (!run) return;
@@ -273,6 +268,21 @@ export class Customers {
         },
       );
   }
+}
+
+/** Blueprints that no fault makes end in another way. */
+function anyOrder(random: SeededRandom): readonly [AccountSlug, string] {
+  const account = random.pick([
+    "acme",
+    "acme",
+    "acme",
+    "acme",
+    "acme",
+    "neighbour",
+    "vendor",
+    "partner",
+  ] as const);
+  return [account, account === "vendor" ? "portal" : random.pick<string>(BLUEPRINTS[account])];
 }
 
 /** What a client tries again: the connection broke, a lock took too long, another request with the key is under way. */

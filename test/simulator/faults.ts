@@ -68,6 +68,16 @@ export interface FaultChoice {
   readonly most: number;
   readonly kinds: readonly Fault["kind"][];
   readonly points: readonly Failpoint[];
+  /** What a process does at a point; either unless given. */
+  readonly does?: "crash" | "pause";
+  /** Of so many of `kinds`, chosen by the seed, all faults of it are; of all unless given. */
+  readonly kindsMost?: number;
+  /** The database's clock steps by up to so much, forwards or back. */
+  readonly stepMs: number;
+  /** What happens besides. */
+  readonly more?: (random: SeededRandom) => readonly Fault[];
+  /** Workers that there are. */
+  readonly workers: readonly string[];
   /** Shortest of one. */
   readonly leastMs: number;
   /** Longest of one: one of these. */
@@ -82,21 +92,31 @@ export const ANY_FAULT: FaultChoice = {
   points: POINTS,
   leastMs: 500,
   forMs: [3_000, 12_000, 40_000],
+  stepMs: 20_000,
+  workers: WORKERS,
+  kindsMost: 3,
   moods: MOODS,
 };
 
 /** The faults of a seed, in the order of their times; all are over at `untilMs`, and w1 is there again then. */
 export function planFaults(random: SeededRandom, untilMs: number, choice: FaultChoice): readonly Fault[] {
   const count = random.integer(choice.least, choice.most + 1);
-  const faults = Array.from({ length: count }, (): Fault => planFault(random, untilMs, choice));
-  return faults.toSorted((one, other) => one.atMs - other.atMs);
+  const kinds = pickSome(random, choice.kinds, choice.kindsMost ?? choice.kinds.length);
+  const faults = Array.from({ length: count }, (): Fault => planFault(random, untilMs, { ...choice, kinds }));
+  return [...faults, ...(choice.more?.(random) ?? [])].toSorted((one, other) => one.atMs - other.atMs);
+}
+
+/** Few kinds of faults, and these often, meet what a little of each never meets. */
+function pickSome<T>(random: SeededRandom, given: readonly T[], most: number): readonly T[] {
+  if (most >= given.length) return given;
+  return Array.from({ length: random.integer(1, most + 1) }, () => random.pick(given));
 }
 
 function planFault(random: SeededRandom, untilMs: number, choice: FaultChoice): Fault {
   const atMs = random.between(500, untilMs - choice.leastMs - 1_500);
   const forMs = random.between(choice.leastMs, Math.min(untilMs - atMs, random.pick(choice.forMs)));
   const kind = random.pick(choice.kinds);
-  const of = random.pick([...WORKERS, ...WORKERS, ...APIS]);
+  const of = random.pick([...choice.workers, ...choice.workers, ...APIS]);
   switch (kind) {
     case "crash":
       return { kind, atMs, forMs, of, isForGood: of !== "w1" && of !== "a1" && random.isHit(0.2) };
@@ -104,7 +124,7 @@ function planFault(random: SeededRandom, untilMs: number, choice: FaultChoice): 
     case "cut":
       return { kind, atMs, forMs, of };
     case "point": {
-      const does = random.pick(["crash", "pause"] as const);
+      const does = choice.does ?? random.pick(["crash", "pause"] as const);
       return { kind, atMs, forMs: random.pick(choice.forMs), point: random.pick(choice.points), does };
     }
     case "network": {
@@ -121,7 +141,7 @@ function planFault(random: SeededRandom, untilMs: number, choice: FaultChoice): 
     case "target":
       return { kind, atMs, forMs, mood: random.pick(choice.moods) };
     case "clock":
-      return { kind, atMs, forMs, stepMs: Math.round(random.between(-20_000, 20_000)) };
+      return { kind, atMs, forMs, stepMs: Math.round(random.between(-choice.stepMs, choice.stepMs)) };
   }
 }
 

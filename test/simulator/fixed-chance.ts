@@ -14,6 +14,8 @@ export function fixChance(seed: number, nowMs: () => number): Disposable {
   const random = new SeededRandom(seed).fork("ids");
   const { randomBytes, randomUUID, randomUUIDv7, randomInt } = crypto;
   const { now } = Date;
+  const { random: fraction } = Math;
+  const waits = random.fork("waits");
   let fetches = 0;
   const bytes = (size: number): Buffer => {
     fetches++;
@@ -34,6 +36,7 @@ export function fixChance(seed: number, nowMs: () => number): Disposable {
     randomInt: (least: number, below?: number) =>
       below === undefined ? random.integer(0, least) : random.integer(least, below),
   });
+  Math.random = () => waits.fraction();
   Date.now = () => EPOCH_MS + Math.floor(nowMs());
   syncBuiltinESMExports();
   // What was fetched before this seed is used up.
@@ -42,6 +45,7 @@ export function fixChance(seed: number, nowMs: () => number): Disposable {
     [Symbol.dispose]: () => {
       Object.assign(crypto, { randomBytes, randomUUID, randomUUIDv7, randomInt });
       Date.now = now;
+      Math.random = fraction;
       syncBuiltinESMExports();
     },
   };

@@ -1,4 +1,4 @@
-import { APIS, WORKERS } from "./faults.ts";
+import { APIS } from "./faults.ts";
 import {
   startApi,
   startWorker,
@@ -12,16 +12,19 @@ import type { SimProcess } from "./sim-process.ts";
 /** The processes that are there, by the names of their machines. */
 export class Fleet {
   readonly #around: Surroundings;
+  readonly #workers: readonly string[];
   readonly #up = new Map<string, Parts>();
   readonly #starts = new Map<string, number>();
 
-  constructor(around: Surroundings) {
+  /** `workers`: names of some of WORKERS. */
+  constructor(around: Surroundings, workers: readonly string[]) {
     this.#around = around;
+    this.#workers = workers;
   }
 
   /** One after the other: which of two real connections comes about first is chance. */
   async startAll(): Promise<void> {
-    for (const name of [...APIS, ...WORKERS]) {
+    for (const name of [...APIS, ...this.#workers]) {
       this.start(name);
       await this.#around.world.work.settle();
     }
@@ -61,10 +64,15 @@ export class Fleet {
   }
 
   workers(): readonly SimWorker[] {
-    return WORKERS.flatMap((name) => {
+    return this.#workers.flatMap((name) => {
       const parts = this.#up.get(name);
       return parts && !parts.self.isCrashed ? [parts as SimWorker] : [];
     });
+  }
+
+  /** Those that have crashed included. */
+  everyWorker(): readonly SimWorker[] {
+    return this.#workers.map((name) => this.#up.get(name) as SimWorker);
   }
 
   /** So that nothing is left under way when the database goes. */

@@ -1,15 +1,12 @@
 import type { Database, Statement } from "#db/connection/pool.ts";
 import type { SimProcess } from "./sim-process.ts";
-import { lost, type SimServer } from "./sim-server.ts";
+import { labelOf, lost, subjectOf, type SimServer } from "./sim-server.ts";
 import type { Work } from "./real-work.ts";
 
 /** As the product's pools: what a statement waits for a lock. */
 export const LOCK_TIMEOUT_MS = 5_000;
 /** What an open transaction may wait for its next statement. */
 const IDLE_MS = 10_000;
-
-/** Between two statements that left together. */
-const GAP_MS = 0.3;
 
 /** One connection while a transaction is on it. */
 interface Connection {
@@ -19,7 +16,8 @@ interface Connection {
   /** The statements before: a server takes them one after the other. */
   tail: Promise<unknown>;
   arrivesAtMs: number;
-  changesRuns: boolean;
+  /** What its COMMIT makes true. */
+  readonly commits: (() => void)[];
   readonly lockTimeoutMs: number;
   readonly broken: PromiseWithResolvers<never>;
 }
@@ -27,13 +25,6 @@ interface Connection {
 interface CallOptions {
   readonly lockTimeoutMs?: number | undefined;
   readonly connection?: Connection;
-}
-
-/** A statement's own words, without values. */
-export function labelOf(statement: string | Statement): string {
-  if (typeof statement !== "string" && statement.name !== undefined) return statement.name;
-  const text = typeof statement === "string" ? statement : statement.text;
-  return text.replace(/\s+/g, " ").trim().slice(0, 48);
 }
 
 /**
@@ -60,11 +51,15 @@ export class HeldDatabase {
   get database(): Database {
     const [real, server] = [this.#real, this.#server];
     return {
-      query: async (statement, values) =>
-        await this.#call(
-          labelOf(statement),
-          async () => await this.#noting([statement], real.query(server.prepared(statement, values))),
-        ),
+      query: async (statement, values) => {
+        const asked = asStatement(statement, values);
+        return await this.#call(asked, async () => {
+          const prepared = server.prepared(asked);
+          const rows = await real.query<any>(prepared);
+          this.#see(prepared, rows)();
+          return rows;
+        });
+      },
       transaction: async (work, { lockTimeoutMs = LOCK_TIMEOUT_MS, ...options } = {}) =>
         await this.#transaction(work, lockTimeoutMs, options),
       transact: async (statement, { lockTimeoutMs }, beforeCommit) =>
@@ -89,32 +84,37 @@ export class HeldDatabase {
     for (const connection of this.#open) if (!connection.isEnding) breakOff(connection);
   }
 
-  /** What was committed is there for the oracles to look at. */
-  async #noting<T>(statements: readonly (string | Statement)[], done: Promise<T>): Promise<T> {
-    const result = await done;
-    if (statements.some((each) => this.#server.changesRuns(each))) this.#self.world.changes++;
-    return result;
+  /** A statement has been done. Gives what its COMMIT makes true, which is there for the oracles to look at then. */
+  #see(statement: Statement, rows: readonly unknown[]): () => void {
+    const { name, world } = this.#self;
+    const commit = this.#server.leases.see(name, statement, rows);
+    return () => {
+      commit();
+      for (const kind of this.#server.changesOf(statement)) world.changes[kind]++;
+    };
   }
 
   /** One call over the network: there, what the server does, and back. */
-  async #call<T>(label: string, execute: () => Promise<T>, options: CallOptions = {}): Promise<T> {
+  async #call<T>(statement: Statement, execute: () => Promise<T>, options: CallOptions = {}): Promise<T> {
     const { world, network, name } = this.#self;
     const { connection, lockTimeoutMs = LOCK_TIMEOUT_MS } = options;
+    const label = labelOf(statement);
+    const call = `${name} ${subjectOf(statement)}`;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const fate = network.fate();
-    const backMs = network.latencyMs();
+    const fate = network.fate(call);
+    const backMs = network.latencyMs(call);
     const reply = (act: () => void): void => void this.#self.after(backMs, `< ${label}`, act);
     const fail = (error: unknown): void => {
       if (connection && !isStatementsOwn(error)) breakOff(connection);
       reply(() => reject(error));
     };
-    const way = { afterMs: arrivalMs(this.#self, connection), label, onSilence: () => fail(lost()) };
+    const way = { afterMs: arrivalMs(this.#self, call, connection), label, onSilence: () => fail(lost()) };
     this.#server.arrive(this.#self, way, () => {
       if (fate === "request_lost") world.tell(name, `the connection broke before ${label}`);
       if (fate === "request_lost" || this.#server.isDown) return fail(lost());
       const done = this.#inTurn(
         connection,
-        async () => await this.#server.execute(this.#self, label, lockTimeoutMs, execute),
+        async () => await this.#server.execute(this.#self, statement, lockTimeoutMs, execute),
       );
       done.then((value) => {
         if (fate !== "answer_lost") return reply(() => resolve(value));
@@ -147,24 +147,35 @@ export class HeldDatabase {
     const { world, network, name } = this.#self;
     const { promise, resolve, reject } = Promise.withResolvers<readonly (readonly unknown[])[]>();
     const label = statements.map(labelOf).join(" + ");
-    const [thereMs, backMs, fate] = [network.latencyMs(), network.latencyMs(), network.fate()];
+    const call = `${name} ${label} ${statements.map(subjectOf).join(" ")}`;
+    const [thereMs, backMs, fate] = [network.latencyMs(call), network.latencyMs(call), network.fate(call)];
     let busy: Work | null = null;
+    const commits: (() => void)[] = [];
+    const gap = async (): Promise<void> => {
+      busy?.end();
+      const turn = new Promise<void>(
+        (done) => void world.after(this.#server.gapMs(call), `${name} + ${label}`, done),
+      );
+      await Promise.race([turn, world.untilOver()]);
+      if (world.isOver || this.#server.isDown) throw lost();
+    };
     const work = async (tx: Database): Promise<readonly (readonly unknown[])[]> => {
       try {
         const results: (readonly unknown[])[] = [];
         for (const statement of statements) {
-          busy?.end();
-          const turn = new Promise<void>((done) => void world.after(GAP_MS, `${name} + ${label}`, done));
-          await Promise.race([turn, world.untilOver()]);
-          if (world.isOver || this.#server.isDown) throw lost();
+          await gap();
           const prepared = this.#server.prepared(statement);
-          const execute = async () => await tx.query(prepared);
-          results.push(await this.#server.execute(this.#self, labelOf(statement), lockTimeoutMs, execute));
+          const execute = async () => await tx.query<any>(prepared);
+          const rows = await this.#server.execute(this.#self, statement, lockTimeoutMs, execute);
+          commits.push(this.#see(prepared, rows));
+          results.push(rows);
         }
+        // Others' statements come before COMMIT, too.
+        await gap();
         return results;
       } finally {
         // COMMIT, or ROLLBACK.
-        busy = world.work.begin();
+        busy = world.work.begin("a transaction");
       }
     };
     const end = (act: () => void): void => {
@@ -173,9 +184,12 @@ export class HeldDatabase {
     };
     this.#server.arrive(this.#self, { afterMs: thereMs, label, onSilence: () => reject(lost()) }, () => {
       if (fate === "request_lost" || this.#server.isDown) return end(() => reject(lost()));
-      busy = world.work.begin();
-      this.#noting(statements, this.#real.transaction(work)).then(
-        (results) => end(() => (fate === "answer_lost" ? reject(lost()) : resolve(results))),
+      busy = world.work.begin("a transaction");
+      this.#real.transaction(work).then(
+        (results) => {
+          for (const commit of commits) commit();
+          end(() => (fate === "answer_lost" ? reject(lost()) : resolve(results)));
+        },
         (error: unknown) => end(() => reject(error)),
       );
     });
@@ -189,10 +203,15 @@ export class HeldDatabase {
   ): Promise<T> {
     const { world, network, name } = this.#self;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const [thereMs, backMs, commitMs] = [network.latencyMs(), network.latencyMs(), network.latencyMs()];
-    const fate = network.fate();
+    const call = `${name} transaction`;
+    const [thereMs, backMs, commitMs] = [1, 2, 3].map(() => network.latencyMs(call)) as [
+      number,
+      number,
+      number,
+    ];
+    const fate = network.fate(call);
     let busy: Work | null = null;
-    let changesRuns = false;
+    let commits: readonly (() => void)[] = [];
     const attempt = async (tx: Database): Promise<T> => {
       busy?.end();
       const connection = this.#connect(lockTimeoutMs);
@@ -208,13 +227,13 @@ export class HeldDatabase {
         if (fate === "request_lost") world.tell(name, "the connection broke before COMMIT");
         if (fate === "request_lost" || connection.isBroken || world.isOver || this.#server.isDown)
           throw lost();
-        changesRuns = connection.changesRuns;
+        commits = connection.commits;
         return result;
       } finally {
         unwatch();
         await this.#disconnect(connection);
         // COMMIT, or ROLLBACK.
-        busy = world.work.begin();
+        busy = world.work.begin("a transaction");
       }
     };
     const end = (act: () => void): void => {
@@ -225,12 +244,12 @@ export class HeldDatabase {
     this.#server.arrive(this.#self, way, () => {
       if (this.#self.isCrashed) return;
       if (this.#server.isDown) return end(() => reject(lost()));
-      busy = world.work.begin();
+      busy = world.work.begin("a transaction");
       this.#server.showTime();
       const done = this.#real.transaction(attempt, options);
       done.then(
         (value) => {
-          if (changesRuns) world.changes++;
+          for (const commit of commits) commit();
           // With `settle` the pool asks the server on another connection what became of it.
           if (fate !== "answer_lost" || options.settle === true) return end(() => resolve(value));
           world.tell(name, "the connection broke after COMMIT");
@@ -250,7 +269,7 @@ export class HeldDatabase {
       isEnding: false,
       tail: Promise.resolve(),
       arrivesAtMs: this.#self.world.nowMs,
-      changesRuns: false,
+      commits: [],
       lockTimeoutMs,
       broken,
     };
@@ -269,9 +288,14 @@ export class HeldDatabase {
   #inside(tx: Database, connection: Connection): Database {
     const query: Database["query"] = async (statement, values) => {
       if (connection.isBroken) throw lost();
-      const prepared = this.#server.prepared(statement, values);
-      connection.changesRuns ||= this.#server.changesRuns(statement);
-      return await this.#call(labelOf(statement), async () => await tx.query(prepared), {
+      const asked = asStatement(statement, values);
+      const prepared = this.#server.prepared(asked);
+      const execute = async () => {
+        const rows = await tx.query<any>(prepared);
+        connection.commits.push(this.#see(prepared, rows));
+        return rows;
+      };
+      return await this.#call(asked, execute, {
         lockTimeoutMs: connection.lockTimeoutMs,
         connection,
       });
@@ -299,9 +323,14 @@ export class HeldDatabase {
   }
 }
 
+const asStatement = (statement: string | Statement, values?: readonly unknown[]): Statement =>
+  typeof statement === "string"
+    ? { text: statement, values }
+    : { ...statement, values: statement.values ?? values };
+
 /** What leaves a process later on the same connection arrives later. */
-function arrivalMs({ world, network }: SimProcess, connection: Connection | undefined): number {
-  const ms = network.latencyMs();
+function arrivalMs({ world, network }: SimProcess, call: string, connection: Connection | undefined): number {
+  const ms = network.latencyMs(call);
   if (connection === undefined) return ms;
   connection.arrivesAtMs = Math.max(world.nowMs + ms, connection.arrivesAtMs + 0.001);
   return connection.arrivesAtMs - world.nowMs;

@@ -1,7 +1,7 @@
 import type { Database, Statement } from "#db/connection/pool.ts";
-import { labelOf, LOCK_TIMEOUT_MS } from "./held-database.ts";
+import { LOCK_TIMEOUT_MS } from "./held-database.ts";
 import type { SimProcess } from "./sim-process.ts";
-import { lost, type SimServer } from "./sim-server.ts";
+import { labelOf, lost, type SimServer } from "./sim-server.ts";
 
 /** The connection that holds a worker's advisory lock. It ends with its process, after as long as the network takes to tell. */
 export async function holdSession(
@@ -11,10 +11,10 @@ export async function holdSession(
 ): Promise<Database> {
   const { world, network, name } = self;
   if (server.isDown) {
-    await self.clock.sleep(network.latencyMs());
+    await self.clock.sleep(network.latencyMs(name));
     throw lost();
   }
-  const client = await world.work.track(server.db.pool.connect());
+  const client = await world.work.track("a connection", server.db.pool.connect());
   let isOver = false;
   /** What it does just now may wait for a lock. */
   let tail: Promise<unknown> = Promise.resolve();
@@ -22,31 +22,32 @@ export async function holdSession(
   // The real connection is another one's next: what ends with a session is its locks.
   const unlock = async (): Promise<void> => {
     await tail;
-    await world.work.track(client.query("select pg_advisory_unlock_all()"));
+    await world.work.track("an unlock", client.query("select pg_advisory_unlock_all()"));
     client.release();
   };
   const end = async (): Promise<void> => {
     isOver = true;
     await (ended ??= unlock());
   };
-  self.atCrash(() => void world.after(network.latencyMs(), `${name} liveness ends`, () => void end()));
+  self.atCrash(() => void world.after(network.latencyMs(name), `${name} liveness ends`, () => void end()));
   server.keepSession(end);
   self.onCut(() => {
     if (isOver) return;
     void end();
-    self.after(network.latencyMs(), "liveness lost", onLost);
+    self.after(network.latencyMs(name), "liveness lost", onLost);
   });
-  const query = async (statement: string | Statement, values?: readonly unknown[]): Promise<never> => {
+  const query = async (given: string | Statement, values?: readonly unknown[]): Promise<never> => {
+    const statement: Statement = typeof given === "string" ? { text: given, values } : given;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const [thereMs, backMs] = [network.latencyMs(), network.latencyMs()];
     const label = labelOf(statement);
+    const [thereMs, backMs] = [network.latencyMs(`${name} ${label}`), network.latencyMs(`${name} ${label}`)];
     const fail = (error: unknown): void => void self.after(backMs, `< ${label}`, () => reject(error));
     const ask = async (): Promise<unknown> => {
       if (isOver || server.isDown) throw lost();
-      const { name: plan, text, values: given } = server.prepared(statement, values);
-      const config = { text, ...(plan === undefined ? {} : { name: plan }), values: [...(given ?? [])] };
+      const { name: plan, text, values: all } = server.prepared(statement);
+      const config = { text, ...(plan === undefined ? {} : { name: plan }), values: [...(all ?? [])] };
       const execute = async () => await client.query(config);
-      return (await server.execute(self, label, LOCK_TIMEOUT_MS, execute)).rows;
+      return (await server.execute(self, statement, LOCK_TIMEOUT_MS, execute)).rows;
     };
     server.arrive(self, { afterMs: thereMs, label, onSilence: () => fail(lost()) }, () => {
       const asked = ask();

@@ -2,13 +2,17 @@
  * `npm run simulate [-- --seed N] [--seeds K] [--minutes M]`: the durable core under faults, in virtual time (docs/simulator.md). Without
  * an option, 200 seeds from a random one. `-- --planted [NAME…]`: which planted defects it finds, and with how many seeds.
  */
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { findPlanted, plantsNamed } from "./planted.ts";
+import { simulateSideBySide } from "./jobs.ts";
+import { findPlanted, plantsNamed, type Found } from "./planted.ts";
+import { writeTable } from "./planted-table.ts";
 import { scenarioOf } from "./scenario.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { simulate, type Simulated } from "./simulate.ts";
 import { shrink } from "./shrink.ts";
 import { storyOf } from "./story.ts";
+import type { Total } from "./total.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -21,58 +25,80 @@ const { values, positionals } = parseArgs({
     first: { type: "boolean", default: false },
     twice: { type: "boolean", default: false },
     planted: { type: "boolean", default: false },
+    // Puts what was found into docs/simulator.md.
+    table: { type: "boolean", default: false },
     scenario: { type: "string" },
+    jobs: { type: "string" },
+    // Of the seeds, each so many-th.
+    step: { type: "string", default: "1" },
   },
 });
 const SEEDS = 200;
 const SEEDS_PLANTED = 2_000;
+/** Fewer than this are done before a second process has started. */
+const SEEDS_OF_A_JOB = 20;
 
+const first = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
 if (values.planted) await findAllPlanted(Number(values.seed ?? 1), Number(values.seeds ?? SEEDS_PLANTED));
-else
-  await simulateAll(values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed));
+else {
+  const jobs = readJobs();
+  const sinceMs = performance.now();
+  const total = jobs === 1 ? await simulateAll(Number(values.step)) : await simulateInJobs(jobs);
+  tell(total, (performance.now() - sinceMs) / 1_000);
+  process.exitCode = total.failed.length + total.odd.length === 0 ? 0 : 1;
+}
 
-async function findAllPlanted(first: number, seedsMax: number): Promise<void> {
+async function findAllPlanted(firstSeed: number, seedsMax: number): Promise<void> {
   for (const plant of plantsNamed(positionals)) {
-    const { seeds, oracle, said } = await findPlanted(plant, first, seedsMax);
+    const found: Found = await findPlanted(plant, firstSeed, seedsMax);
+    const { seeds, tried, oracle, said } = found;
+    if (values.table) writeTable([found]);
+    const of = plant.scenario === undefined ? "" : `, of which ${tried} are of ${plant.scenario}`;
     console.log(
-      `${plant.name}: ${seeds === null ? `not found in ${seedsMax} seeds` : `found with ${seeds} seeds, by "${oracle}"`}`,
+      `${plant.name}: ${seeds === null ? `not found in ${seedsMax} seeds${of}` : `found with ${seeds} seeds${of}, by "${oracle}"`}`,
     );
     if (values.trace) console.log(said);
     if (seeds === null) process.exitCode = 1;
   }
 }
 
-interface Total {
-  seeds: number;
-  virtualMs: number;
-  runs: number;
-  readonly failed: Simulated[];
-  /** Seeds with more than one trace. */
-  readonly odd: number[];
+/** One seed after the other, each `step`-th from the first. */
+async function simulateAll(step: number): Promise<Total> {
+  const untilMs =
+    values.minutes === undefined ? Infinity : performance.now() + Number(values.minutes) * 60_000;
+  const total: Total = { seeds: 0, tried: 0, virtualMs: 0, runs: 0, cpuS: 0, failed: [], odd: [] };
+  await using stage = await openStage();
+  for (const seedsMax = readSeedsMax(); total.seeds < seedsMax && performance.now() < untilMs;) {
+    const seed = first + total.seeds * step;
+    total.seeds++;
+    if (values.scenario !== undefined && scenarioOf(seed).scenario.name !== values.scenario) continue;
+    const simulated = await simulateOne(stage, seed, total);
+    if (seedsMax === 1 && simulated.violation === null)
+      console.log(`seed ${simulated.seed}: ${simulated.events} events, digest ${simulated.digest}`);
+    if (simulated.violation !== null && values.first) break;
+  }
+  const { user, system } = process.cpuUsage();
+  total.cpuS = (user + system) / 1e6;
+  return total;
 }
 
-async function simulateAll(first: number): Promise<void> {
-  const beganMs = performance.now();
-  const untilMs = values.minutes === undefined ? Infinity : beganMs + Number(values.minutes) * 60_000;
-  const total: Total = { seeds: 0, virtualMs: 0, runs: 0, failed: [], odd: [] };
-  {
-    await using stage = await openStage();
-    for (const seedsMax = readSeedsMax(); total.seeds < seedsMax && performance.now() < untilMs;) {
-      if (
-        values.scenario !== undefined &&
-        scenarioOf(first + total.seeds).scenario.name !== values.scenario
-      ) {
-        total.seeds++;
-        continue;
-      }
-      const simulated = await simulateOne(stage, first + total.seeds, total);
-      if (seedsMax === 1 && simulated.violation === null)
-        console.log(`seed ${simulated.seed}: ${simulated.events} events, digest ${simulated.digest}`);
-      if (simulated.violation !== null && values.first) break;
-    }
-  }
-  tell(first, total, (performance.now() - beganMs) / 1_000);
-  process.exitCode = total.failed.length + total.odd.length === 0 ? 0 : 1;
+/** The same in processes side by side. */
+async function simulateInJobs(jobs: number): Promise<Total> {
+  const given = process.argv.slice(2);
+  const seedsOf = (job: number): readonly string[] =>
+    Number.isFinite(readSeedsMax()) ? ["--seeds", String(Math.ceil((readSeedsMax() - job) / jobs))] : [];
+  return await simulateSideBySide(
+    Array.from({ length: jobs }, (_, job) => [
+      ...given,
+      ...["--seed", String(first + job), ...seedsOf(job), "--step", String(jobs), "--jobs", "1"],
+    ]),
+  );
+}
+
+function readJobs(): number {
+  if (values.jobs !== undefined) return Number(values.jobs);
+  const isAlone = values.first || values.trace || readSeedsMax() < SEEDS_OF_A_JOB;
+  return isAlone ? 1 : Math.min(availableParallelism(), 4);
 }
 
 function readSeedsMax(): number {
@@ -89,22 +115,28 @@ async function simulateOne(stage: Stage, seed: number, total: Total): Promise<Si
     if (digest !== simulated.digest)
       console.log(`seed ${seed} has two traces: ${simulated.digest} and ${digest}`);
   }
-  total.seeds++;
+  total.tried++;
   total.virtualMs += simulated.virtualMs;
   total.runs += simulated.runs;
   if (simulated.violation === null) return simulated;
-  total.failed.push(simulated);
+  total.failed.push(`${seed} (${simulated.violation.oracle})`);
   console.log(storyOf(values.shrink ? await shrink(stage, simulated) : simulated));
   return simulated;
 }
 
-function tell(first: number, { seeds, virtualMs, runs, failed }: Total, tookS: number): void {
+function tell(total: Total, tookS: number): void {
+  if (process.send) {
+    process.send(total);
+    process.disconnect();
+    return;
+  }
+  const { seeds, tried, virtualMs, runs, cpuS, failed, odd } = total;
   const minutes = virtualMs / 60_000;
-  const { user, system } = process.cpuUsage();
-  const found = failed.map(({ seed, violation }) => `${seed} (${violation?.oracle})`).join(", ");
+  const of = values.scenario === undefined ? "" : `, ${tried} of them of ${values.scenario}`;
   console.log(
-    `${seeds} seeds from ${first}: ${runs} runs in ${minutes.toFixed(0)} virtual minutes, ${(minutes / tookS).toFixed(1)} a second; ` +
-      `${(tookS / seeds).toFixed(2)} s a seed, and ${((user + system) / 1e6 / seeds).toFixed(2)} CPU seconds beside the database's. ` +
-      (failed.length === 0 ? "Every oracle held." : `${failed.length} failed: ${found}.`),
+    `${seeds} seeds from ${first}${of}: ${runs} runs in ${minutes.toFixed(0)} virtual minutes, ${(minutes / tookS).toFixed(1)} a second; ` +
+      `${(tookS / tried).toFixed(2)} s a seed, and ${(cpuS / tried).toFixed(2)} CPU seconds beside the database's. ` +
+      (failed.length === 0 ? "Every oracle held." : `${failed.length} failed: ${failed.join(", ")}.`) +
+      (odd.length === 0 ? "" : ` ${odd.length} have two traces: ${odd.join(", ")}.`),
   );
 }

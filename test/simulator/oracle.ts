@@ -3,7 +3,7 @@ import type { Customers } from "./customers.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Surroundings } from "./processes.ts";
 import type { ScriptedTarget } from "./target.ts";
-import type { World } from "./world.ts";
+import type { Change, World } from "./world.ts";
 
 /** What an oracle looks at. `db` is the real database, beside all simulated processes. */
 export interface Seen {
@@ -21,13 +21,15 @@ export interface Broken {
   readonly what: string;
 }
 
+export type When = "step" | Change | "moment" | "end";
+
 /** Says what does not hold; nothing: all is well. To add one, see docs/simulator.md. */
 export interface Oracle {
   readonly name: string;
   /**
-   * `step`: after each event, so it looks at what is in memory. `change`: after each event in which runs were written to.
-   * `moment`: now and then, and at the end. `end`: at the end.
+   * `step`: after each event, so it looks at what is in memory. `admissions`, `effects`: after each event in which such a change was
+   * committed. `moment`: now and then, and at the end. `end`: at the end.
    */
-  readonly when: "step" | "change" | "moment" | "end";
+  readonly when: When;
   look(seen: Seen): Promise<readonly string[]> | readonly string[];
 }

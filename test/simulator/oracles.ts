@@ -1,9 +1,16 @@
 import { checkManifests } from "#actions/upkeep/check-invariants.ts";
 import { limits } from "#domain/limits.ts";
 import { STUBBORN_ROWS } from "./customers.ts";
-import type { Broken, Oracle, Seen } from "./oracle.ts";
-import { CHANGE_CHECKS, END_CHECKS, findBroken } from "./row-oracles.ts";
-import { fairness, placesOfWorkers } from "./worker-oracles.ts";
+import type { Broken, Oracle, Seen, When } from "./oracle.ts";
+import {
+  ADMISSION_CHECKS,
+  EFFECT_CHECKS,
+  END_CHECKS,
+  findBroken,
+  MOMENT_CHECKS,
+  type RowChecks,
+} from "./row-oracles.ts";
+import { fairness, fences, members, oneLoginAtATime, placesOfWorkers } from "./worker-oracles.ts";
 
 /** Waits of the target for the next request of one throttle; a request may come late, and the next one in time. */
 const PACE_MS = 2_000;
@@ -34,10 +41,11 @@ const oneRunOfAKey: Oracle = {
   name: "one run of a key",
   when: "moment",
   look: async ({ db, customers }) => {
-    const rows = await db.query<{ id: string; key: string | null }>(
-      `select run.id, account.slug || '/' || convert_from(run.name, 'UTF8') as key
+    const rows = await db.query<{ id: string; key: string | null }>({
+      name: "list_runs",
+      text: `select run.id, account.slug || '/' || convert_from(run.name, 'UTF8') as key
        from run join account on account.id = run.account_id order by run.id`,
-    );
+    });
     const there = new Set(rows.map(({ id }) => id));
     const byKey = Map.groupBy(rows, ({ key }) => key);
     return customers.orders.flatMap(({ key, account, acknowledged }) => {
@@ -57,9 +65,10 @@ const booksAndJournal: Oracle = {
   name: "books and journal",
   when: "end",
   look: async ({ db, target }) => {
-    const writes = await db.query<{ runId: string; number: string; status: string; by: string | null }>(
-      `select run_id as "runId", 'n' || ordinal as number, status, decided_by as by from run_write`,
-    );
+    const writes = await db.query<{ runId: string; number: string; status: string; by: string | null }>({
+      name: "list_all_writes",
+      text: `select run_id as "runId", 'n' || ordinal as number, status, decided_by as by from run_write`,
+    });
     return writes.flatMap(({ runId, number, status, by }) => {
       const isBooked = target.has(runId, number);
       if (status === "done" && !isBooked)
@@ -79,10 +88,11 @@ const completedIsWhole: Oracle = {
   name: "what completed is whole",
   when: "end",
   look: async ({ db, target, customers }) => {
-    const rows = await db.query<{ id: string; key: string }>(
-      `select run.id, account.slug || '/' || convert_from(run.name, 'UTF8') as key
+    const rows = await db.query<{ id: string; key: string }>({
+      name: "list_completed_runs",
+      text: `select run.id, account.slug || '/' || convert_from(run.name, 'UTF8') as key
        from run join account on account.id = run.account_id where run.status = 'completed' and run.name is not null`,
-    );
+    });
     const orders = new Map(customers.orders.map((order) => [`${order.account}/${order.key}`, order]));
     return rows.flatMap(({ id, key }) => {
       const order = orders.get(key);
@@ -144,6 +154,9 @@ const ORACLES: readonly Oracle[] = [
   noSurprise,
   noWriteTwice,
   placesOfWorkers,
+  fences,
+  oneLoginAtATime,
+  members,
   oneRunOfAKey,
   fairness,
   booksAndJournal,
@@ -154,13 +167,21 @@ const ORACLES: readonly Oracle[] = [
 ];
 
 /** Asks all oracles of a time. The first thing that does not hold; null: all does. */
-export async function ask(seen: Seen, when: Oracle["when"]): Promise<Broken | null> {
+export async function ask(seen: Seen, when: When): Promise<Broken | null> {
   for (const oracle of ORACLES) {
     if (oracle.when !== when) continue;
     const answer = oracle.look(seen);
     const [what] = Array.isArray(answer) ? (answer as readonly string[]) : await answer;
     if (what !== undefined) return { oracle: oracle.name, what };
   }
-  if (when === "change") return await findBroken(seen.db, CHANGE_CHECKS);
-  return when === "end" ? await findBroken(seen.db, END_CHECKS) : null;
+  const ofRows = OF_ROWS[when];
+  return ofRows === null ? null : await findBroken(seen.db, ofRows);
 }
+
+const OF_ROWS: Readonly<Record<When, RowChecks | null>> = {
+  step: null,
+  admissions: ADMISSION_CHECKS,
+  effects: EFFECT_CHECKS,
+  moment: MOMENT_CHECKS,
+  end: END_CHECKS,
+};

@@ -6,7 +6,6 @@ import type { Parts, Surroundings } from "./processes.ts";
 import { currentProcess } from "./sim-process.ts";
 import { CALM } from "./sim-network.ts";
 import { STORE_WELL } from "./sim-store.ts";
-import { WELL } from "./target.ts";
 import type { World } from "./world.ts";
 
 /** What happens to the processes, and to what is around them, until all faults are over. */
@@ -54,7 +53,7 @@ function effectOf(fault: Exclude<Fault, FaultOf<"point">>, around: Surroundings,
         () => {
           server.isDown = true;
           fleet.cutAll();
-          void world.work.track(server.replace());
+          void world.work.track("a replacement", server.replace());
         },
         () => (server.isDown = false),
       ];
@@ -65,7 +64,7 @@ function effectOf(fault: Exclude<Fault, FaultOf<"point">>, around: Surroundings,
     case "news":
       return [() => (news.lost = fault.lossRate), () => (news.lost = 0)];
     case "target":
-      return [() => (target.mood = fault.mood), () => (target.mood = WELL)];
+      return [() => (target.mood = fault.mood), () => (target.mood = target.usual)];
     case "clock":
       return [() => server.stepClock(fault.stepMs)];
   }

@@ -14,6 +14,8 @@ export interface Found {
   readonly plant: Plant;
   /** How many seeds it took; null: none of them found it. */
   readonly seeds: number | null;
+  /** How many of the seeds were of the plant's scenario. */
+  readonly tried: number;
   /** What found it. */
   readonly oracle: string;
   readonly said: string;
@@ -26,12 +28,18 @@ export async function findPlanted(plant: Plant, first: number, seedsMax: number)
     for (const name of COPIED) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
     symlinkSync(join(PROJECT, "node_modules"), join(folder, "node_modules"));
     for (const edit of plant.edits) apply(folder, edit);
-    const seeds = ["--seed", String(first), "--seeds", String(seedsMax), "--first"];
+    const seeds = ["--seed", String(first), "--seeds", String(seedsMax), "--first", "--jobs", "1"];
     const said = await run(folder, [...seeds, ...(plant.scenario ? ["--scenario", plant.scenario] : [])]);
-    const [, count] = /^(\d+) seeds from/m.exec(said) ?? [];
+    const [, count, tried = count] = /^(\d+) seeds from \d+(?:, (\d+) of them)?/m.exec(said) ?? [];
     if (count === undefined) throw new Error(`${plant.name}: the simulator ended by itself:\n${said}`);
     const [, oracle = ""] = / breaks "([^"]*)"/.exec(said) ?? [];
-    return { plant, seeds: / failed: /.test(said) ? Number(count) : null, oracle, said };
+    return {
+      plant,
+      seeds: / failed: /.test(said) ? Number(count) : null,
+      tried: Number(tried),
+      oracle,
+      said,
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -24,7 +24,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-self-fence",
     what: "a worker that stood still sends a write although others may have its run (A3)",
-    scenario: "pauses",
+    scenario: "thaw",
     edits: [
       edit(
         "src/engine/self-fence.ts",
@@ -51,9 +51,34 @@ export const PLANTS: readonly Plant[] = [
     ],
   },
   {
+    name: "logins-in-place",
+    what: "runs wait for logins with their credential in their places, and the wait is their time (B2)",
+    scenario: "logins",
+    edits: [
+      edit(
+        "src/engine/login/take-login-turn.ts",
+        `const patienceMs = mayQueue ? limits.loginPatienceMs : Infinity;`,
+        `const patienceMs = mayQueue ? Infinity : Infinity;`,
+      ),
+      edit(
+        "src/engine/login/take-login-turn.ts",
+        `return await runClock.standStill(async () => {`,
+        `void runClock;\n  return await (async <T>(wait: () => Promise<T>) => await wait())(async () => {`,
+      ),
+    ],
+  },
+  {
+    name: "pairs-starve",
+    what: "a run that needs two credentials waits until both are free, however many others come (B10)",
+    scenario: "pairs",
+    edits: [
+      edit("src/db/runs/admission.ts", `const PASSED_OVER_MAX = 3;`, `const PASSED_OVER_MAX = 1_000_000;`),
+    ],
+  },
+  {
     name: "suspect-blocks-all",
     what: "while a run is suspected of ending its process, a worker takes no other run (B7)",
-    scenario: "poison",
+    scenario: "suspect",
     edits: [
       edit(
         "src/worker/worker.ts",
@@ -97,7 +122,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "stale-by-clock",
     what: "a worker is dead when its heartbeat is old by the database's clock, stall or step (C2)",
-    scenario: "anything",
+    scenario: "clocks",
     edits: [
       edit(
         "src/worker/peer-watch.ts",
@@ -126,7 +151,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-fence",
     what: "a worker writes to a run whatever has become of its lease",
-    scenario: "pauses",
+    scenario: "thaw",
     edits: [
       edit(
         "src/db/runs/lease.ts",
@@ -152,7 +177,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-skip-locked",
     what: "an admission waits for a run's row that a cancel has locked",
-    scenario: "pauses",
+    scenario: "cancels",
     edits: [
       edit(
         "src/db/runs/admission.ts",
@@ -164,6 +189,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "stale-limit",
     what: "two admissions of an account count its runs at the same time",
+    scenario: "burst",
     edits: [
       edit(
         "src/db/runs/admission.ts",
@@ -275,7 +301,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "zombie-renews",
     what: "a worker that was taken over hears that it lives",
-    scenario: "pauses",
+    scenario: "thaw",
     edits: [
       edit(
         "src/db/runs/workers.ts",
@@ -299,7 +325,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "epoch-of-a-write",
     what: "a worker that was taken over says how a write ended that another one has begun again",
-    scenario: "pauses",
+    scenario: "thaw",
     edits: [
       edit(
         "src/db/runs/run-writes.ts",
@@ -323,7 +349,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "line-forgotten",
     what: "nobody calls the next run of a line whose caller has died",
-    scenario: "anything",
+    scenario: "lines",
     edits: [
       edit("src/worker/worker.ts", `    await callOverdueQueued(db);\n`, `    void callOverdueQueued;\n`),
     ],

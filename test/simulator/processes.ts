@@ -102,7 +102,7 @@ export function startWorker(around: Surroundings, name: string): SimWorker {
     if (isQuarantineUp) return;
     isQuarantineUp = true;
     self.after(
-      around.world.random.between(200, 1_500),
+      around.world.chance(`${name} quarantine`).between(200, 1_500),
       "starts a quarantine",
       () => void carrySuspects(onDeath),
     );
@@ -165,7 +165,7 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     db,
     news,
     blobs: around.store,
-    vault: NO_VAULT,
+    vault: trackedVault(stage.vault, world),
     audit: stage.signing.audit,
     handleMac: (parts) => stage.signing.runHandle(parts),
     gate: target.gateOf(self),
@@ -173,7 +173,7 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     loginTurns: new LoginTurns(self.clock),
     paces: new Paces(db, self.clock),
     expressions: trackedExpressions(stage.expressions, world),
-    loginExpressions: stage.expressions,
+    loginExpressions: trackedExpressions(stage.expressions, world),
     clientSecret: async () => await Promise.reject(new Error("No client secret is simulated.")),
     log,
     clock: self.clock,
@@ -194,7 +194,7 @@ function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
           if (typeof member !== "function") return member;
           return (...given: unknown[]): unknown => {
             const result: unknown = Reflect.apply(member, of, given);
-            return result instanceof Promise ? work.track(result) : result;
+            return result instanceof Promise ? work.track("an expression", result) : result;
           };
         },
       });
@@ -203,14 +203,13 @@ function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
   };
 }
 
-const notSimulated = async (): Promise<never> =>
-  await Promise.reject(new Error("No credential is simulated."));
-const NO_VAULT: EngineServices["vault"] = {
-  canOpen: true,
-  holds: () => true,
-  seal: notSimulated,
-  open: notSimulated,
-};
+/** Its ciphers are at work in threads. */
+const trackedVault = (vault: EngineServices["vault"], { work }: World): EngineServices["vault"] => ({
+  canOpen: vault.canOpen,
+  holds: (kid) => vault.holds(kid),
+  seal: async (plaintext, binding) => await work.track("a seal", vault.seal(plaintext, binding)),
+  open: async (sealed, binding) => await work.track("an opening", vault.open(sealed, binding)),
+});
 
 /** A process with the api role: what a request needs between its HTTP and the database. */
 export interface SimApi extends Parts {

@@ -4,8 +4,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 export interface Work {
   /** The backend of a statement that waits for a lock. */
   pid: number | null;
+  /** The server has been told to end it, so it will: nothing else happens before. */
+  isCancelled: boolean;
   /** Only a statement may stand still: until another transaction ends. */
   readonly isStatement: boolean;
+  readonly label: string;
   end(): void;
 }
 
@@ -35,10 +38,12 @@ export class RealWork {
     this.#listBlocked = listBlocked;
   }
 
-  begin(isStatement = false): Work {
+  begin(label: string, isStatement = false): Work {
     const work: Work = {
       pid: null,
+      isCancelled: false,
       isStatement,
+      label,
       end: () => {
         if (!this.#open.delete(work)) return;
         this.#moves++;
@@ -51,8 +56,8 @@ export class RealWork {
     return work;
   }
 
-  async track<T>(promise: Promise<T>): Promise<T> {
-    const work = this.begin();
+  async track<T>(label: string, promise: Promise<T>): Promise<T> {
+    const work = this.begin(label);
     try {
       return await promise;
     } finally {
@@ -64,16 +69,16 @@ export class RealWork {
   async settle(): Promise<void> {
     const sinceMs = performance.now();
     for (;;) {
-      for (let calm = 0; calm < CALM_TURNS && !isFileOpen(); calm++) await nextTurn();
-      if (this.#open.size === 0) {
-        if (!isFileOpen()) return;
-      } else if ([...this.#open].every(({ pid }) => pid !== null)) {
+      for (let calm = 0; calm < CALM_TURNS; calm = isMoreDue() ? 0 : calm + 1) await nextTurn();
+      if (this.#open.size === 0) return;
+      if ([...this.#open].every(({ pid }) => pid !== null)) {
         if (await this.#areBlocked()) return;
       } else if (performance.now() - sinceMs > LOOK_AFTER_MS && (await this.#areBlocked())) return;
-      if (isFileOpen()) await nextTurn();
-      else await this.#untilMoved();
+      await this.#untilMoved();
       if (performance.now() - sinceMs > STUCK_MS)
-        throw new Error(`${this.#open.size} things are under way for ${STUCK_MS} ms, and no lock keeps them`);
+        throw new Error(
+          `under way for ${STUCK_MS} ms, and no lock keeps it: ${[...this.#open].map(({ label }) => label).join(", ")}`,
+        );
     }
   }
 
@@ -86,11 +91,11 @@ export class RealWork {
 
   /** Whether all that is under way waits for locks. */
   async #areBlocked(): Promise<boolean> {
-    // What waits for a lock goes on when something else has ended.
+    // What waits for a lock goes on when something else has ended, or when it is told to.
     if (this.#moves === this.#movesBlocked) return true;
     const moves = this.#moves;
     const before = [...this.#open];
-    if (!before.every(({ isStatement }) => isStatement)) return false;
+    if (!before.every(({ isStatement, isCancelled }) => isStatement && !isCancelled)) return false;
     const pids = await this.#listBlocked();
     const open = [...this.#open];
     if (open.length !== before.length || pids.length !== open.length) return false;
@@ -103,5 +108,8 @@ export class RealWork {
   }
 }
 
-const isFileOpen = (): boolean =>
-  process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq") || name === "CloseReq");
+/** Whether something follows by itself: in the next turn of the event loop, or from a file. */
+const isMoreDue = (): boolean =>
+  process
+    .getActiveResourcesInfo()
+    .some((name) => name === "Immediate" || name === "CloseReq" || name.startsWith("FSReq"));

@@ -10,36 +10,38 @@ export interface Weather {
 }
 
 export const CALM: Weather = { lossRate: 0, latencyMs: 2 };
+/** What keeps nothing from happening in time. */
+const isCalm = ({ lossRate, latencyMs }: Weather): boolean => lossRate === 0 && latencyMs <= 100;
 
 /** Between all processes and the database. */
 export class SimNetwork implements Network {
   #weather = CALM;
   #calmSinceMs = 0;
   readonly #world: World;
-  readonly #random;
 
   constructor(world: World) {
     this.#world = world;
-    this.#random = world.random.fork("network");
   }
 
   set weather(weather: Weather) {
+    if (!isCalm(this.#weather)) this.#calmSinceMs = this.#world.nowMs;
     this.#weather = weather;
-    this.#calmSinceMs = this.#world.nowMs;
   }
 
-  /** When it was last anything but calm. */
+  /** When calls were last lost, or late. */
   roughUntilMs(): number {
-    return this.#weather === CALM ? this.#calmSinceMs : this.#world.nowMs;
+    return isCalm(this.#weather) ? this.#calmSinceMs : this.#world.nowMs;
   }
 
-  latencyMs(): number {
+  latencyMs(call: string): number {
     const { latencyMs } = this.#weather;
-    return this.#random.between(0.05, this.#random.isHit(0.02) ? 10 * latencyMs : latencyMs);
+    const random = this.#world.chance(call);
+    return random.between(0.05, random.isHit(0.02) ? 10 * latencyMs : latencyMs);
   }
 
-  fate(): ReturnType<Network["fate"]> {
-    if (!this.#random.isHit(this.#weather.lossRate)) return "arrives";
-    return this.#random.isHit(0.5) ? "request_lost" : "answer_lost";
+  fate(call: string): ReturnType<Network["fate"]> {
+    const random = this.#world.chance(call);
+    if (!random.isHit(this.#weather.lossRate)) return "arrives";
+    return random.isHit(0.5) ? "request_lost" : "answer_lost";
   }
 }

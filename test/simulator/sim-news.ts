@@ -1,5 +1,6 @@
 import type { ChangeListener, RunChanges } from "#db/runs/run-notifier.ts";
 import type { SimProcess } from "./sim-process.ts";
+import type { World } from "./world.ts";
 
 interface Member {
   readonly self: SimProcess;
@@ -11,8 +12,24 @@ type Kind = "changed" | "stop" | "waiting" | "left";
 /** What processes tell each other, over a network that may lose any of it: hints, without which everything must go on. */
 export class NewsNetwork {
   readonly #members: Member[] = [];
-  /** Of messages between processes. */
-  lost = 0;
+  readonly #world: World;
+  #lost = 0;
+  #calmSinceMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The share of messages between processes that get lost. */
+  set lost(lost: number) {
+    if (this.#lost > 0) this.#calmSinceMs = this.#world.nowMs;
+    this.#lost = lost;
+  }
+
+  /** When any was last lost. */
+  lostUntilMs(): number {
+    return this.#lost === 0 ? this.#calmSinceMs : this.#world.nowMs;
+  }
 
   join(self: SimProcess): RunChanges {
     const member: Member = { self, listeners: new Set() };
@@ -49,8 +66,8 @@ export class NewsNetwork {
     if (ids.length === 0) return;
     for (const member of this.#members) {
       if (member === from || member.self.isCrashed || member.listeners.size === 0) continue;
-      const { random } = member.self.world;
-      if (random.isHit(this.lost)) continue;
+      const random = this.#world.chance(`${member.self.name} hears ${kind} of ${ids.join(" ")}`);
+      if (random.isHit(this.#lost)) continue;
       member.self.after(random.between(0.2, 15), `hears ${kind}`, () => {
         for (const listener of member.listeners) listener[kind]?.(ids);
       });

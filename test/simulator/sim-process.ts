@@ -4,10 +4,10 @@ import type { World } from "./world.ts";
 
 /** What goes out of a process and what comes back: how long each way takes, and what gets lost. */
 export interface Network {
-  /** One way to the database, in milliseconds. */
-  latencyMs(): number;
+  /** One way to the database, in milliseconds. `call`: whose, and what. */
+  latencyMs(call: string): number;
   /** What becomes of a call. `request_lost`: it is not done. `answer_lost`: it is done, and nobody hears of it. */
-  fate(): "arrives" | "request_lost" | "answer_lost";
+  fate(call: string): "arrives" | "request_lost" | "answer_lost";
 }
 
 /**

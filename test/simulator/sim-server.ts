@@ -1,8 +1,9 @@
 import type { Database, Statement } from "#db/connection/pool.ts";
+import { LeaseWatch } from "./lease-watch.ts";
 import { SERVER_START_SQL, type StageDatabase } from "./stage-database.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Work } from "./real-work.ts";
-import type { World } from "./world.ts";
+import type { Change, World } from "./world.ts";
 
 /** After this time without an answer a client gives its connection up: as the product's pools. */
 const SILENCE_MS = 7_500;
@@ -29,6 +30,9 @@ export class SimServer {
   #troubledAtMs = 0;
   readonly #sessions: (() => Promise<void>)[] = [];
   #shownMs = -1;
+  /** Statements under way, by what they are and are about. */
+  readonly #ahead = new Map<string, PromiseWithResolvers<void>>();
+  readonly leases = new LeaseWatch();
 
   constructor(database: StageDatabase, world: World) {
     this.#database = database;
@@ -89,15 +93,20 @@ export class SimServer {
   }
 
   /** What the statement is to the real server: planned once a connection. */
-  prepared(statement: string | Statement, values?: readonly unknown[]): Statement {
-    const given: Statement = typeof statement === "string" ? { text: statement } : statement;
-    const { changesRuns: _, ...plan } = planOf(given);
-    return { ...given, ...plan, values: given.values ?? values };
+  prepared(statement: Statement): Statement {
+    const { changes: _, ...plan } = planOf(statement);
+    return { ...statement, ...plan };
   }
 
-  /** Whether a statement may change runs, or what belongs to them. */
-  changesRuns(statement: string | Statement): boolean {
-    return planOf(typeof statement === "string" ? { text: statement } : statement).changesRuns;
+  /** What a statement may change. */
+  changesOf(statement: Statement): readonly Change[] {
+    return planOf(statement).changes;
+  }
+
+  /** Between two statements that left together, and before their COMMIT: now and then the server does others' work first. */
+  gapMs(call: string): number {
+    const random = this.#world.chance(`${call} gap`);
+    return random.isHit(0.1) ? random.between(0.3, 20) : 0.3;
   }
 
   /** `end` may be called more than once. */
@@ -112,14 +121,22 @@ export class SimServer {
   /** A statement that may wait for another transaction's lock, for so long by the simulation's time. */
   async execute<T>(
     self: SimProcess,
-    label: string,
+    statement: Statement,
     lockTimeoutMs: number,
     act: () => Promise<T>,
   ): Promise<T> {
     const world = this.#world;
-    const work = world.work.begin(true);
+    const label = labelOf(statement);
+    const rows = subjectOf(statement);
+    // Of two that wait for one row, PostgreSQL lets either go first once that row was changed: here it is the first that came.
+    for (let ahead = this.#ahead.get(rows); ahead; ahead = this.#ahead.get(rows)) await ahead.promise;
+    const ended = Promise.withResolvers<void>();
+    this.#ahead.set(rows, ended);
+    const work = world.work.begin(label, true);
     const callOff = world.after(lockTimeoutMs, `${self.name} lock time-out of ${label}`, () => {
-      if (work.pid !== null) void world.work.track(this.#cancel(work.pid));
+      if (work.pid === null) return;
+      work.isCancelled = true;
+      void world.work.track("a cancel", this.#cancel(work.pid));
     });
     try {
       this.showTime();
@@ -129,6 +146,8 @@ export class SimServer {
     } finally {
       callOff();
       work.end();
+      this.#ahead.delete(rows);
+      ended.resolve();
     }
   }
 
@@ -137,13 +156,30 @@ export class SimServer {
   }
 }
 
+/** A statement's own words, without values. */
+export function labelOf({ name, text }: Statement): string {
+  return name ?? text.replace(/\s+/g, " ").trim().slice(0, 48);
+}
+
+/** What it is, and what it is about: a run, an account. */
+export const subjectOf = (statement: Statement): string =>
+  `${labelOf(statement)} ${String(statement.values?.[0])}`;
+
 interface Plan {
   readonly name?: string;
   readonly text: string;
-  readonly changesRuns: boolean;
+  readonly changes: readonly Change[];
 }
 
 const plans = new Map<string, Plan>();
+
+const CHANGES: readonly (readonly [Change, RegExp])[] = [
+  ["admissions", /\bset admitted_at = app_now\(\)/i],
+  [
+    "effects",
+    /insert into audit_entry|update review set|set status = 'cancelled'|set purged_at = |decided_by = \$/i,
+  ],
+];
 
 /** Of the text of a statement. Several in one text have no plan of their own. */
 function planOf({ name, text }: Statement): Plan {
@@ -152,7 +188,7 @@ function planOf({ name, text }: Statement): Plan {
   const isOne = /^\s*(select|with|insert|update|delete)\b/i.test(text) && !text.includes(";");
   const plan = {
     ...(isOne ? { name: name ?? `simulated_${plans.size}` } : {}),
-    changesRuns: /\b(update|insert into|delete from) (run|run_write|review|audit_entry)\b/i.test(text),
+    changes: CHANGES.flatMap(([change, pattern]) => (pattern.test(text) ? [change] : [])),
     text: text.replaceAll("pg_postmaster_start_time()", SERVER_START_SQL),
   };
   plans.set(text, plan);

@@ -20,7 +20,8 @@ export class SimStore implements BlobStore {
 
   async #check(): Promise<void> {
     const self = currentProcess();
-    if (this.slowMs > 0 && self) await self.clock.sleep(self.world.random.between(0, this.slowMs));
+    if (this.slowMs > 0 && self)
+      await self.clock.sleep(self.world.chance(`${self.name} store`).between(0, this.slowMs));
     if (this.isDown) throw new StoreFailed("the simulated object store is down", "down");
   }
 

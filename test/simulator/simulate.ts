@@ -10,20 +10,20 @@ import type { Seen } from "./oracle.ts";
 import { ask } from "./oracles.ts";
 import { planFaultsInto } from "./plan-faults.ts";
 import type { Surroundings } from "./processes.ts";
-import { FAULTS_MS, scenarioOf, type Scenario } from "./scenario.ts";
+import { CANCELS, FAULTS_MS, scenarioOf, type Scenario } from "./scenario.ts";
 import { NewsNetwork } from "./sim-news.ts";
 import { SimNetwork } from "./sim-network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimServer } from "./sim-server.ts";
 import { SimStore } from "./sim-store.ts";
 import type { Stage } from "./stage.ts";
-import { ScriptedTarget } from "./target.ts";
+import { ScriptedTarget, WELL } from "./target.ts";
 import { World, type StoryLine } from "./world.ts";
 
 /** In this time after the last fault every run ends: docs/operate.md, How long a run may wait; and what these Blueprints themselves wait for. */
 export const LIVENESS_MS = 240_000;
 /** Between two looks at what is not looked at after each event. */
-const MOMENT_EVENTS = 250;
+const MOMENT_MS = 2_000;
 const EVENTS_MAX = 100_000;
 /** A process that ended by its run is started again after this. */
 const BACK_AFTER_MS = 1_500;
@@ -56,7 +56,7 @@ export interface Simulated {
 /** Carries out what a seed stands for: the same seed, the same faults and the same program give the same trace. */
 export async function simulate(stage: Stage, options: SimulationOptions): Promise<Simulated> {
   const { seed, onEvent } = options;
-  const { scenario, faults: planned } = scenarioOf(seed);
+  const { scenario, workers, faults: planned } = scenarioOf(seed);
   const faults = options.faults ?? planned;
   await using opened = new AsyncDisposableStack();
   const { database } = stage;
@@ -73,8 +73,8 @@ export async function simulate(stage: Stage, options: SimulationOptions): Promis
     stage,
     folder,
     server,
-    news: new NewsNetwork(),
-    target: new ScriptedTarget(world),
+    news: new NewsNetwork(world),
+    target: new ScriptedTarget(world, scenario.mood ?? WELL),
     store: new SimStore(),
     network: new SimNetwork(world),
   };
@@ -82,7 +82,7 @@ export async function simulate(stage: Stage, options: SimulationOptions): Promis
     void world.surprises.push(error instanceof Error ? String(error.stack) : String(error));
   process.on("unhandledRejection", onRejection);
   opened.defer(() => void process.off("unhandledRejection", onRejection));
-  const fleet = new Fleet(around);
+  const fleet = new Fleet(around, workers);
   opened.defer(async () => {
     handleFailpoints(null);
     fleet.stopAll();
@@ -90,8 +90,7 @@ export async function simulate(stage: Stage, options: SimulationOptions): Promis
     await world.work.settle();
     await server.endSessions();
   });
-  const customers = new Customers(world, around.target, () => fleet.apis());
-  await customers.learnAccounts(admin);
+  const customers = new Customers(world, stage, around.target, () => fleet.apis());
   await fleet.startAll();
   planFaultsInto(around, fleet, faults, FAULTS_MS);
   planCustomers(world, customers, scenario);
@@ -118,13 +117,16 @@ async function watch(
 ): Promise<Violation | null> {
   const { world, customers } = seen;
   const plannedMs = faults.map(({ kind, atMs, forMs }) => (kind === "point" ? 0 : atMs + forMs));
+  let nextMomentMs = MOMENT_MS;
   for (;;) {
-    const changes = world.changes;
+    const { admissions, effects } = world.changes;
     if (!(await world.step())) break;
-    const isMoment = world.events % MOMENT_EVENTS === 0;
+    const isMoment = world.nowMs >= nextMomentMs;
+    if (isMoment) nextMomentMs = world.nowMs + MOMENT_MS;
     const found =
       (await ask(seen, "step")) ??
-      (world.changes === changes ? null : await ask(seen, "change")) ??
+      (world.changes.admissions === admissions ? null : await ask(seen, "admissions")) ??
+      (world.changes.effects === effects ? null : await ask(seen, "effects")) ??
       (isMoment ? await ask(seen, "moment") : null);
     if (found) return { ...found, atMs: world.nowMs };
     const lastFaultMs = Math.max(ordersMs, world.faultsUntilMs, ...plannedMs);
@@ -136,8 +138,11 @@ async function watch(
     }
   }
   if (customers.orders.length === 0) throw new Error("The simulation has not ordered anything.");
-  const found = (await ask(seen, "change")) ?? (await ask(seen, "moment")) ?? (await ask(seen, "end"));
-  return found && { ...found, atMs: world.nowMs };
+  for (const when of ["effects", "moment", "end"] as const) {
+    const found = await ask(seen, when);
+    if (found) return { ...found, atMs: world.nowMs };
+  }
+  return null;
 }
 
 /** Orders without an acknowledged run, and runs that have not ended. */
@@ -177,12 +182,13 @@ function planCustomers(world: World, customers: Customers, scenario: Scenario): 
   const random = world.random.fork("plan");
   for (let order = 0; order < scenario.orders; order++) {
     const of = scenario.orderOf(random, order);
-    world.after(random.between(300, scenario.ordersMs), "an order", () => customers.place(of));
+    world.after(of?.atMs ?? random.between(300, scenario.ordersMs), "an order", () => customers.place(of));
   }
   for (let read = 0; read < 3; read++)
     world.after(random.between(5_000, 1.5 * FAULTS_MS), "a reader", () => customers.read());
-  for (let cancel = 0; cancel < 3; cancel++)
-    world.after(random.between(3_000, FAULTS_MS), "a cancel", () => customers.cancel());
+  const { count, fromMs, untilMs } = scenario.cancels ?? CANCELS;
+  for (let cancel = 0; cancel < count; cancel++)
+    world.after(random.between(fromMs, untilMs), "a cancel", () => customers.cancel());
   for (let purge = 0; purge < 3; purge++)
     world.after(random.between(10_000, 1.5 * FAULTS_MS), "a deletion", () => customers.purge());
   const decide = (): void => {

@@ -1,97 +1,21 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createCredentialSession } from "#actions/sessions/create-credential-session.ts";
+import { readHostedById, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import type { Caller } from "#actions/services.ts";
+import { findAccountBySlug } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { guardRows, settleRows } from "#db/signing/signed-rows.ts";
 import { openEvaluator, type Evaluator } from "#expressions/evaluator.ts";
+import { must } from "#lib/assert.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
-import { blueprint } from "../documents/bench.ts";
+import { openFileSource, readKeys } from "#vault/key-source.ts";
+import { openVault, type Vault } from "#vault/vault.ts";
 import { install } from "../service.ts";
 import { fixChance } from "./fixed-chance.ts";
 import { openStageDatabase, type StageDatabase } from "./stage-database.ts";
-import { TARGET } from "./target.ts";
-
-const HOSTS = `hosts: ['${TARGET}']`;
-const ORDER = `request:
-    method: POST
-    url: "${TARGET}/orders"
-    json: { run: "{{ $run.id }}", number: "{{ number }}", token: "{{ $token }}" }`;
-const LINES = `- { id: given, type: input, refKey: rows, accepts: json }
-- { id: lines, type: parse, from: given, format: json }`;
-const out = (from: string): string => `- { id: out, type: output, refKey: out, from: ${from} }`;
-
-/** Writes that can be looked up. */
-const SENDS = `${LINES}
-- id: sent
-  type: http
-  for_each: lines
-  ${ORDER}
-  retry: { attempts: 3 }
-  verify: { request: { url: "${TARGET}/orders", query: { token: "{{ $token }}" } }, when: there }
-${out("sent")}`;
-/** Writes that only the operator can find out about. */
-const BLIND = `${LINES}
-- id: sent
-  type: http
-  for_each: lines
-  ${ORDER}
-${out("sent")}`;
-const PACED = `- { id: items, type: http, request: { url: "${TARGET}/paced", query: { run: "{{ $run.id }}" } }, throttle: { requests: 1, per: 2s }, records: items }
-${out("items")}`;
-const CROWD = `- { id: items, type: http, request: { url: "${TARGET}/crowd", query: { run: "{{ $run.id }}" } }, throttle: { requests: 1, per: 2s }, records: items }
-${out("items")}`;
-/** Its request ends the process that sends it. */
-const POISON = `- { id: items, type: http, request: { url: "${TARGET}/poison", query: { run: "{{ $run.id }}" } }, records: items }
-${out("items")}`;
-/** Each of its requests is refused some times, and all together more often than a run may try again. */
-const STUBBORN = `${LINES}
-- id: items
-  type: http
-  for_each: lines
-  request: { url: "${TARGET}/stubborn", query: { run: "{{ $run.id }}", number: "{{ number }}" } }
-  retry: { attempts: 20, backoff: fixed, initial: 100ms }
-  records: items
-${out("items")}`;
-const ASKS = `- { id: items, type: http, request: { url: "${TARGET}/asked", query: { run: "{{ $run.id }}" } }, until: { when: "state = 'done'", every: 2s, for: 5m }, records: items }
-${out("items")}`;
-const GATED = `${LINES}
-- { id: gate, type: review, from: lines, timeout: 15s, on_timeout: approve }
-- id: sent
-  type: http
-  for_each: gate
-  ${ORDER}
-  verify: { request: { url: "${TARGET}/orders", query: { token: "{{ $token }}" } }, when: there }
-${out("sent")}`;
-
-/** What can be triggered, by account. */
-export const BLUEPRINTS = {
-  acme: ["sends", "blind", "paced", "asks", "gated"],
-  neighbour: ["sends"],
-  /** More runs at once than there are turns for them in their time. */
-  crowd: ["crowd"],
-  /** Runs that end their process. */
-  rogue: ["poison", "stubborn"],
-} as const;
-export type AccountSlug = keyof typeof BLUEPRINTS;
-
-/** Shorter than the silence of a target that never answers. */
-const TIMEOUT = "timeout: 5m";
-
-const DOCUMENTS = [
-  "account: acme\nconcurrency: 4",
-  "account: neighbour\nconcurrency: 2",
-  "account: crowd\nconcurrency: 20",
-  "account: rogue\nconcurrency: 2",
-  blueprint("sends", SENDS, `${HOSTS}\n${TIMEOUT}`),
-  blueprint("blind", BLIND, `${HOSTS}\n${TIMEOUT}`),
-  blueprint("paced", PACED, `${HOSTS}\n${TIMEOUT}`),
-  blueprint("asks", ASKS, `${HOSTS}\n${TIMEOUT}`),
-  blueprint("gated", GATED, `${HOSTS}\n${TIMEOUT}`),
-  blueprint("sends", SENDS, `${HOSTS}\n${TIMEOUT}`).replace("account: acme", "account: neighbour"),
-  blueprint("crowd", CROWD, `${HOSTS}\ntimeout: 15s`).replace("account: acme", "account: crowd"),
-  blueprint("stubborn", STUBBORN, `${HOSTS}\n${TIMEOUT}`).replace("account: acme", "account: rogue"),
-  blueprint("poison", POISON, `${HOSTS}\n${TIMEOUT}`).replace("account: acme", "account: rogue"),
-];
+import { BLUEPRINTS, CREDENTIALS, DOCUMENTS, type AccountSlug } from "./stage-documents.ts";
 
 /** Makes the database note what no change of a run may do: between two looks it could be over. */
 async function noteBreaches(db: Database): Promise<void> {
@@ -114,6 +38,10 @@ export interface Stage extends AsyncDisposable {
   readonly folder: string;
   readonly database: StageDatabase;
   readonly expressions: Evaluator;
+  readonly vault: Vault;
+  readonly callers: ReadonlyMap<AccountSlug, Caller>;
+  /** Ids of the credentials that were collected, by name. */
+  readonly credentials: ReadonlyMap<string, string>;
 }
 
 export async function openStage(): Promise<Stage> {
@@ -127,8 +55,12 @@ export async function openStage(): Promise<Stage> {
   for (const account of Object.keys(BLUEPRINTS)) await installation.createKey(account);
   await noteBreaches(db);
   const key = readFileSync(join(installation.dataFolder, "signing.key"), "utf8");
-  await settleRows(db);
   const signing = openSigning(readSigningKey(key));
+  const { masterKey } = await readKeys(openFileSource(join(installation.dataFolder, "master.key")));
+  const vault = openVault({ publicKey: masterKey.publicJwk, privateKeys: masterKey.privateKeys });
+  const callers = await learnCallers(db);
+  const credentials = await collectCredentials({ db, signing, vault }, callers);
+  await settleRows(db);
   const database = opened.use(await openStageDatabase(installation.database, folder));
   guardRows(database.admin, signing, null);
   const expressions = openEvaluator({ threads: 1 });
@@ -139,6 +71,53 @@ export async function openStage(): Promise<Stage> {
     folder,
     database,
     expressions,
+    vault,
+    callers,
+    credentials,
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
+}
+
+async function learnCallers(db: Database): Promise<Stage["callers"]> {
+  const callers = new Map<AccountSlug, Caller>();
+  for (const slug of Object.keys(BLUEPRINTS) as AccountSlug[]) {
+    const account = must(await findAccountBySlug(db, slug), slug);
+    const [key] = await db.query<{ id: string }>("select id from api_key where account_id = $1", [
+      account.id,
+    ]);
+    callers.set(slug, { account, keyId: must(key, "a key").id, blueprintKeys: null, scopes: null });
+  }
+  return callers;
+}
+
+/** As end users give them on the hosted form. */
+async function collectCredentials(
+  services: { readonly db: Database; readonly signing: Signing; readonly vault: Vault },
+  callers: Stage["callers"],
+): Promise<ReadonlyMap<string, string>> {
+  const { db, signing } = services;
+  const credentials = new Map<string, string>();
+  for (const [slug, strategies] of Object.entries(CREDENTIALS))
+    for (const [name, strategyId] of Object.entries(strategies)) {
+      const caller = must(callers.get(slug as AccountSlug), slug);
+      const { body } = await db.transaction(
+        async (tx) =>
+          await createCredentialSession({ publicUrl: () => "http://localhost", signing }, tx, caller, {
+            strategyId,
+            name: null,
+            returnUrl: null,
+          }),
+      );
+      const { id } = JSON.parse(body) as { id: string };
+      const given = new Map([["token", name]]);
+      const login = new Map([
+        ["user", name],
+        ["password", `password of ${name}`],
+      ]);
+      const hosted = await readHostedById({ db }, caller.account.id, id);
+      await submitCredentials(services, hosted, slug === "partner" ? given : login);
+      const { session } = await readHostedById({ db }, caller.account.id, id);
+      credentials.set(name, must(session.credentialId, "the credential"));
+    }
+  return credentials;
 }

@@ -17,9 +17,14 @@ export interface WorldOptions {
   readonly onEvent?: ((line: string) => void) | undefined;
 }
 
+/** What oracles look at after its COMMIT: runs that were admitted; effects that have audit entries, and these. */
+export type Change = "admissions" | "effects";
+
 /** Where the simulation takes place: its time, its chance, what will happen, and what has. One event happens at a time. */
 export class World {
   readonly random: SeededRandom;
+  readonly #root: SeededRandom;
+  readonly #chances = new Map<string, SeededRandom>();
   readonly work: RealWork;
   readonly story: StoryLine[] = [];
   /** What nobody expected: an error that no part of the product is prepared for. */
@@ -34,13 +39,24 @@ export class World {
   #events = 0;
   /** When what a process does at a point that it came to is over. */
   faultsUntilMs = 0;
-  /** How often runs were changed in the database. */
-  changes = 0;
+  /** How often each kind of change was committed. */
+  readonly changes: Record<Change, number> = { admissions: 0, effects: 0 };
 
   constructor({ seed, listBlocked, onEvent }: WorldOptions) {
     this.random = new SeededRandom(seed);
+    this.#root = new SeededRandom(seed).fork("chances");
     this.work = new RealWork(listBlocked);
     this.#onEvent = onEvent;
+  }
+
+  /**
+   * A sequence for one thing. Of what happens in one event, files and threads decide what comes first; so what is drawn for one thing must
+   * not depend on what is drawn for another one.
+   */
+  chance(name: string): SeededRandom {
+    let chance = this.#chances.get(name);
+    if (chance === undefined) this.#chances.set(name, (chance = this.#root.fork(name)));
+    return chance;
   }
 
   /** Milliseconds since the beginning. */
