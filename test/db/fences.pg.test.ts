@@ -267,6 +267,21 @@ test("endWrite: what a lost lease finds out is noted, and counts for nothing in 
   }
 });
 
+test("endWrite: a write ends no earlier than it began, though the database's clock was set back", async () => {
+  const lease = await plant(CASES["endWrite"] ?? assert.fail());
+  await database.db.query(
+    "update run_write set started_at = app_now() + interval '1 minute' where run_id = $1",
+    [lease.runId],
+  );
+  assert.equal(await CASES["endWrite"]?.call(database.db, lease, ""), true);
+  assert.deepEqual(
+    await database.db.query("select ended_at >= started_at as is from run_write where run_id = $1", [
+      lease.runId,
+    ]),
+    [{ is: true }],
+  );
+});
+
 test("whatever ends a run without its worker, a write that was under way is in doubt from then on, until its answer comes", async () => {
   for (const ended of ["failed", "cancelled"]) {
     const lease = await plant(CASES["endWrite"] ?? assert.fail());

@@ -75,7 +75,7 @@ export async function endWrite(db: Database, lease: Lease, write: EndedWrite): P
     text: `with lost as (
         select id from run where id = $1 and ${HELD} and lost_leases > 0 and $7 = 'done' for no key update
       ), ended as (
-        update run_write set status = $7, ended_at = app_now(), outcome = $8, detail = $9, sent = $10
+        update run_write set status = $7, ended_at = greatest(app_now(), started_at), outcome = $8, detail = $9, sent = $10
         where run_id = $1 and node_id = $4 and ordinal = $5 and epoch = $6 and status in ('started', 'in_doubt')
           and (select count(*) from lost) >= 0
         returning 1
@@ -181,7 +181,7 @@ export async function decideWrite(
   decision: { readonly happened: boolean; readonly by: string; readonly outcome: string },
 ): Promise<boolean> {
   const rows = await db.query(
-    `update run_write set status = case when $4 then 'done' else 'ruled_out' end, ended_at = app_now(),
+    `update run_write set status = case when $4 then 'done' else 'ruled_out' end, ended_at = greatest(app_now(), started_at),
        outcome = case when $4 then $5::bytea end, decided_by = $6, decided_at = app_now()
      where run_id = $1 and node_id = $2 and ordinal = $3 and status = 'in_doubt'
        and exists (select 1 from run where id = $1 and lease_owner is null and ${ASKED} for update)
