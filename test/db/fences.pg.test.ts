@@ -267,6 +267,23 @@ test("endWrite: what a lost lease finds out is noted, and counts for nothing in 
   }
 });
 
+test("endWrite: a write about which the operator is asked is left to the operator, unless the lease is still held", async () => {
+  const doubt = async (lease: Lease): Promise<void> =>
+    void (await database.db.query(
+      "update run_write set status = 'in_doubt', ended_at = app_now() where run_id = $1",
+      [lease.runId],
+    ));
+  const lost = await plant(CASES["endWrite"] ?? assert.fail());
+  await doubt(lost);
+  await database.db.query("update run set lease_epoch = lease_epoch + 1 where id = $1", [lost.runId]);
+  const before = await rows();
+  assert.equal(await CASES["endWrite"]?.call(database.db, lost, ""), false);
+  assert.deepEqual(await rows(), before);
+  const held = await plant(CASES["endWrite"] ?? assert.fail());
+  await doubt(held);
+  assert.equal(await CASES["endWrite"]?.call(database.db, held, ""), true);
+});
+
 test("endWrite: a write ends no earlier than it began, though the database's clock was set back", async () => {
   const lease = await plant(CASES["endWrite"] ?? assert.fail());
   await database.db.query(

@@ -329,8 +329,8 @@ export const PLANTS: readonly Plant[] = [
     edits: [
       edit(
         "src/db/runs/run-writes.ts",
-        "and ordinal = $5 and epoch = $6 and status in ('started', 'in_doubt')",
-        "and ordinal = $5 and $6::int is not null and status in ('started', 'in_doubt')",
+        "and ordinal = $5 and epoch = $6\n",
+        "and ordinal = $5 and $6::int is not null\n",
       ),
     ],
   },

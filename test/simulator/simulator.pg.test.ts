@@ -8,8 +8,11 @@ import { openStage, type Stage } from "./stage.ts";
 import { simulate } from "./simulate.ts";
 import { storyOf } from "./story.ts";
 
-/** Seeds that have found something. 9: runs behind one whose cancel stood still were not admitted. */
-const KEPT_SEEDS: readonly number[] = [9];
+/**
+ * Seeds that have found something. 9: runs behind one whose cancel stood still were not admitted. 485: a write ended before it began, when
+ * the clock was set back. 679: a worker that came back settled a write that an operator was asked about, and nothing resumed the run.
+ */
+const KEPT_SEEDS: readonly number[] = [9, 485, 679];
 const SEEDS = Array.from({ length: 1_000 }, (_, index) => index + 1);
 /** Any of them, and one of each scenario. */
 const FAST = 8;

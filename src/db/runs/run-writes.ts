@@ -63,7 +63,8 @@ export interface EndedWrite {
 
 /**
  * Stores the outcome of a write that this lease began or found uncertain. It is not fenced by the lease, because it is true for any holder
- * of the run; it is fenced by the write's own epoch, so that it never overwrites another worker's later finding.
+ * of the run; it is fenced by the write's own epoch, so that it never overwrites another worker's later finding. If that worker found it
+ * uncertain and asks the operator, the decision is the operator's: without it, nothing would resume the run.
  *
  * Under the lease, a completed write counts as progress like a finished step (docs/decisions/0009). One that was ruled out does not:
  * sending it may kill the process.
@@ -76,7 +77,8 @@ export async function endWrite(db: Database, lease: Lease, write: EndedWrite): P
         select id from run where id = $1 and ${HELD} and lost_leases > 0 and $7 = 'done' for no key update
       ), ended as (
         update run_write set status = $7, ended_at = greatest(app_now(), started_at), outcome = $8, detail = $9, sent = $10
-        where run_id = $1 and node_id = $4 and ordinal = $5 and epoch = $6 and status in ('started', 'in_doubt')
+        where run_id = $1 and node_id = $4 and ordinal = $5 and epoch = $6
+          and (status = 'started' or status = 'in_doubt' and exists (select from run where id = $1 and (ended_at is not null or ${HELD})))
           and (select count(*) from lost) >= 0
         returning 1
       ), progressed as (
