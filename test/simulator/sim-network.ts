@@ -17,6 +17,7 @@ const isCalm = ({ lossRate, latencyMs }: Weather): boolean => lossRate === 0 && 
 export class SimNetwork implements Network {
   #weather = CALM;
   #calmSinceMs = 0;
+  #slowestMs = 0;
   readonly #world: World;
 
   constructor(world: World) {
@@ -28,6 +29,11 @@ export class SimNetwork implements Network {
     this.#weather = weather;
   }
 
+  /** The longest way that a call or an answer has had. */
+  get slowestMs(): number {
+    return this.#slowestMs;
+  }
+
   /** When calls were last lost, or late. */
   roughUntilMs(): number {
     return isCalm(this.#weather) ? this.#calmSinceMs : this.#world.nowMs;
@@ -36,7 +42,9 @@ export class SimNetwork implements Network {
   latencyMs(call: string): number {
     const { latencyMs } = this.#weather;
     const random = this.#world.chance(call);
-    return random.between(0.05, random.isHit(0.02) ? 10 * latencyMs : latencyMs);
+    const ms = random.between(0.05, random.isHit(0.02) ? 10 * latencyMs : latencyMs);
+    this.#slowestMs = Math.max(this.#slowestMs, ms);
+    return ms;
   }
 
   fate(call: string): ReturnType<Network["fate"]> {
