@@ -1,6 +1,6 @@
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
-import { parse as parseYaml } from "yaml";
+import { openYaml } from "#actions/config/open-yaml.ts";
 import type { Blueprint, BlueprintNode } from "#domain/blueprint.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { explainIssue } from "#domain/form-issue.ts";
@@ -152,7 +152,7 @@ function readFieldsFile(strategy: Strategy, path: string | undefined): ReadonlyM
   if (path === undefined) return new Map();
   let parsed: unknown;
   try {
-    parsed = parseYaml(readFileSync(path, "utf8"), { schema: "failsafe", logLevel: "error" });
+    parsed = openYaml().parse(readFileSync(path, "utf8"), { schema: "failsafe", logLevel: "error" });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw usage(`--credential: ${path} ${code === "ENOENT" ? "does not exist" : "is not valid YAML"}.`);

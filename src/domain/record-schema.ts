@@ -1,7 +1,7 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
-import addFormatsModule, { type FormatsPlugin } from "ajv-formats";
+import type { Ajv2020, ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 import { RE2JS } from "re2js";
 import { isJsonObject, type Json } from "./json.ts";
+import { openAjvWithFormats } from "./open-ajv.ts";
 import type { RecordError } from "./record.ts";
 
 /** A JSON Schema (2020-12) of an author, compiled: of an INPUT or a `validate` node. */
@@ -15,11 +15,8 @@ export type CompiledAuthorSchema = AuthorSchema | { readonly problem: string };
 const ERRORS_MAX = 100;
 const CACHED_MAX = 200;
 
-// The package is CommonJS: its default export is the plugin or contains it, depending on the loader.
-const addFormats = ((addFormatsModule as { default?: unknown }).default ?? addFormatsModule) as FormatsPlugin;
-
 /** Only validates schemas: compiling the meta schemas takes 40 ms, so there is one shared instance. */
-const metaSchemas = withFormats(new Ajv2020({ strict: false, logger: false }));
+let metaSchemas: Ajv2020 | null = null;
 
 const compiled = new Map<string, CompiledAuthorSchema>();
 
@@ -41,6 +38,7 @@ export function compileAuthorSchema(schema: Json): CompiledAuthorSchema {
 function compile(schema: Json): CompiledAuthorSchema {
   if (!isJsonObject(schema)) return { problem: "a schema must be an object (JSON Schema 2020-12)" };
   try {
+    metaSchemas ??= openAjvWithFormats({ strict: false, logger: false });
     if (metaSchemas.validateSchema({ ...schema }) !== true) {
       const error = metaSchemas.errors?.[0];
       return {
@@ -48,18 +46,16 @@ function compile(schema: Json): CompiledAuthorSchema {
       };
     }
     // One instance per schema, so that a schema can't reach parts of another author's schema (an `$id`, a compiled pattern).
-    const ajv = withFormats(
-      new Ajv2020({
-        allErrors: true,
-        strictSchema: true,
-        strictTypes: false,
-        strictTuples: false,
-        validateSchema: false,
-        meta: false,
-        logger: false,
-        code: { regExp: linearRegExp },
-      }),
-    );
+    const ajv = openAjvWithFormats({
+      allErrors: true,
+      strictSchema: true,
+      strictTypes: false,
+      strictTuples: false,
+      validateSchema: false,
+      meta: false,
+      logger: false,
+      code: { regExp: linearRegExp },
+    });
     ajv.removeKeyword("uniqueItems");
     ajv.addKeyword({
       keyword: "uniqueItems",
@@ -138,9 +134,4 @@ function canonical(value: Json): string {
 
 function byKey(left: readonly [string, unknown], right: readonly [string, unknown]): number {
   return left[0] < right[0] ? -1 : left[0] > right[0] ? 1 : 0;
-}
-
-function withFormats(ajv: Ajv2020): Ajv2020 {
-  addFormats(ajv as Parameters<FormatsPlugin>[0]);
-  return ajv;
 }

@@ -1,27 +1,33 @@
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import type { Ajv2020, ErrorObject } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";
 import { isJsonObject, type Json } from "#domain/json.ts";
 import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";
+import { matchesSchema } from "#domain/matches-schema.ts";
+import { openAjv } from "#domain/open-ajv.ts";
 import { explainShapeError } from "./explain-shape-error.ts";
 
 export type CheckShape = (value: Json, path: ConfigPath) => readonly ConfigFinding[];
 
 // Our schemas are constants: checking them against the meta schemas would cost 0.4 s at every start. The compiled code runs only
 // once or twice, so optimising it would take longer than running it.
-const ajv = new Ajv2020({
+const OPTIONS = {
   allErrors: true,
   verbose: true,
   strict: false,
   validateFormats: false,
   validateSchema: false,
   code: { optimize: false },
-});
+} as const;
+let ajv: Ajv2020 | null = null;
 const compiled = new WeakMap<TSchema, CheckShape>();
 
 /** Every violation of one of our schemas by the value at `path`, in plain sentences. */
 export function checkShape(schema: TSchema, value: Json, path: ConfigPath): readonly ConfigFinding[] {
+  // Most values have no mistake, and Ajv takes 30 ms to compile a schema that lists them.
+  if (matchesSchema(schema, value)) return [];
   let check = compiled.get(schema);
   if (check === undefined) {
+    ajv ??= openAjv(OPTIONS);
     const validate = ajv.compile(schema);
     check = (value, path) => (validate(value) ? [] : explainErrors(validate.errors ?? [], value, path));
     compiled.set(schema, check);

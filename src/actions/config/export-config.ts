@@ -1,9 +1,9 @@
-import { stringify } from "yaml";
 import { listAppliedDocuments } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { pinEdition } from "#domain/edition.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { OperatorError } from "#actions/operator-error.ts";
+import { openYaml } from "./open-yaml.ts";
 
 const KINDS = ["account", "strategy", "blueprint"] as const;
 
@@ -17,7 +17,7 @@ export interface ExportedDocument {
 
 /** A stored document as people write it. */
 export const toYaml = (document: string): string =>
-  stringify(pinEdition(JSON.parse(document) as JsonObject), {
+  openYaml().stringify(pinEdition(JSON.parse(document) as JsonObject), {
     schema: "core",
     lineWidth: 0,
     aliasDuplicateObjects: false,

@@ -1,13 +1,4 @@
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseAllDocuments,
-  type Document,
-  type Node,
-} from "yaml";
+import type { Document, LineCounter, Node } from "yaml";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import {
@@ -17,6 +8,7 @@ import {
   type ConfigPath,
   type ConfigProblem,
 } from "#domain/config-problem.ts";
+import { openYaml } from "./open-yaml.ts";
 import { keyText, TooMuchYaml, yamlToJson, type AliasTargets, type ExpansionBudget } from "./yaml-to-json.ts";
 
 /** A configuration file is written by hand; one over 1 MiB is a mistake. */
@@ -52,7 +44,7 @@ export function readDocuments(sources: readonly { readonly file: string; readonl
 function readFile(file: string, text: string): { documents: SourceDocument[]; problems: ConfigProblem[] } {
   const documents: SourceDocument[] = [];
   const problems: ConfigProblem[] = [];
-  const lines = new LineCounter();
+  const lines = new (openYaml().LineCounter)();
   const report = (offset: number, path: ConfigPath, message: string) => {
     const { line, col } = lines.linePos(offset);
     problems.push({
@@ -98,7 +90,7 @@ const TOO_DEEP = `nested deeper than ${limits.jsonDepthMax} levels`;
 const NOT_AN_OBJECT = "a document must have keys; the first one is `account`, `strategy` or `blueprint`";
 
 function parse(text: string, lineCounter: LineCounter): readonly Document.Parsed[] {
-  const documents = parseAllDocuments(text, {
+  const documents = openYaml().parseAllDocuments(text, {
     lineCounter,
     prettyErrors: false,
     schema: "core",
@@ -153,6 +145,7 @@ class LocatedDocument implements SourceDocument {
   }
 
   position(path: ConfigPath, at: "key" | "value" = "value"): Position {
+    const { isAlias, isMap, isScalar, isSeq } = openYaml();
     let node = this.#contents;
     let offset = node?.range?.[0] ?? 0;
     for (const [depth, part] of path.entries()) {

@@ -1,7 +1,8 @@
-import { isAlias, isMap, isScalar, isSeq, type Alias, type Node } from "yaml";
+import type { Alias, Node } from "yaml";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
+import { openYaml } from "./open-yaml.ts";
 
 /** Where an alias leads, for finding positions afterwards. */
 export type AliasTargets = Map<Alias, Node>;
@@ -63,6 +64,7 @@ function convert(node: Node | null, path: ConfigPath, conversion: Conversion): J
       offsetOf(node),
     );
   }
+  const { isAlias, isMap, isScalar, isSeq } = openYaml();
   if (node !== null && !isAlias(node) && node.anchor) conversion.anchors.set(node.anchor, node);
   if (isAlias(node)) return convertAlias(node, path, conversion);
   if (isMap(node)) return convertMap(node, path, conversion);
@@ -85,7 +87,7 @@ function convertAlias(node: Alias, path: ConfigPath, conversion: Conversion): Js
 
 /** The text of a key. The parser has rejected other keys (`stringKeys`). */
 export function keyText(key: unknown): string {
-  return isScalar(key) && typeof key.value === "string" ? key.value : "";
+  return openYaml().isScalar(key) && typeof key.value === "string" ? key.value : "";
 }
 
 function convertMap(node: Node & { items: unknown[] }, path: ConfigPath, conversion: Conversion): JsonObject {
