@@ -21,20 +21,27 @@ const SCOPES: readonly string[] = ["run", "record", "response", "request", "writ
 
 const files = new Set<string>();
 
+let isHooked = false;
+
 /**
  * Resolves `latchkey/node` to this program's module, wherever the importing file is: the operator's folder does not contain our
- * package. An operator's file is treated as an ES module even in a folder without a package.json.
+ * package. An operator's file is treated as an ES module even in a folder without a package.json. Only for the first of these files,
+ * because from then on every import takes longer.
  */
-registerHooks({
-  resolve: (specifier, context, next) => {
-    if (specifier === "latchkey/node")
-      return { url: new URL("./author.ts", import.meta.url).href, shortCircuit: true };
-    const found = next(specifier, context);
-    return files.has(found.url)
-      ? { ...found, format: FORMATS[extname(new URL(found.url).pathname)] ?? "module" }
-      : found;
-  },
-});
+function hookImports(): void {
+  if (isHooked) return;
+  isHooked = true;
+  registerHooks({
+    resolve: (specifier, context, next) => {
+      if (specifier === "latchkey/node")
+        return { url: new URL("./author.ts", import.meta.url).href, shortCircuit: true };
+      const found = next(specifier, context);
+      return files.has(found.url)
+        ? { ...found, format: FORMATS[extname(new URL(found.url).pathname)] ?? "module" }
+        : found;
+    },
+  });
+}
 
 /** Loads a file with a node type. Never throws: every problem is returned, with the file and the remedy. */
 export async function readNodeFile(file: string): Promise<ReadNodeFile> {
@@ -45,6 +52,7 @@ export async function readNodeFile(file: string): Promise<ReadNodeFile> {
   if (!existsSync(file))
     return wrong("the file does not exist; correct the path, or remove it from the list");
   const { href } = pathToFileURL(file);
+  hookImports();
   files.add(href);
   let loaded: { readonly node?: unknown; readonly default?: unknown };
   try {
