@@ -1,44 +1,54 @@
 import { Command, CommanderError } from "commander";
-import { addApply, addPlan, addValidate } from "./apply.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
-import { addAudit } from "./audit.ts";
-import { addBlueprints } from "./blueprints.ts";
 import type { Composition } from "./composition.ts";
-import { addCredentials } from "./credentials.ts";
-import { addDemo } from "./demo.ts";
-import { addDoctor } from "./doctor.ts";
-import { addExport, addSchema } from "./export.ts";
-import { addInit } from "./init.ts";
-import { addKeys } from "./keys.ts";
-import { addMasterKeyCommands } from "./master-key.ts";
-import { addMigrate } from "./migrate.ts";
-import { addNew } from "./new.ts";
-import { addOperators } from "./operators.ts";
 import { CommandFailed, EXIT_CODES, outliveClosedPipes, tell } from "./output.ts";
-import { addProposals } from "./proposals.ts";
-import { addRestoreReconcile } from "./restore-reconcile.ts";
-import { addReviews } from "./reviews.ts";
-import { addRun } from "./run.ts";
-import { addRuns } from "./runs.ts";
-import { addSecrets } from "./secrets.ts";
-import { addServe } from "./serve.ts";
-import { addSessions } from "./sessions.ts";
-import { addStore } from "./store.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 
 /** Runs one command line and returns its exit code. It never prompts: every command works without a terminal. */
 export async function runProgram(composition: Composition, arguments_: readonly string[]): Promise<number> {
   outliveClosedPipes();
   try {
-    await buildProgram(composition).parseAsync([...arguments_], { from: "user" });
+    const program = await buildProgram(composition, arguments_[0]);
+    await program.parseAsync([...arguments_], { from: "user" });
     return EXIT_CODES.done;
   } catch (error) {
     return await explain(error);
   }
 }
 
-/** Builds every command with its options. Nothing is opened yet. */
-export function buildProgram(composition: Composition): Command {
+type AddCommand = (program: Command, composition: Composition) => void;
+
+/** Every command, in the order of the help. Each has its own modules, which the others need not wait for. */
+const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand>])[] = [
+  ["init", async () => (await import("./init.ts")).addInit],
+  ["serve", async () => (await import("./serve.ts")).addServe],
+  ["migrate", async () => (await import("./migrate.ts")).addMigrate],
+  ["apply", async () => (await import("./apply.ts")).addApply],
+  ["plan", async () => (await import("./apply.ts")).addPlan],
+  ["validate", async () => (await import("./apply.ts")).addValidate],
+  ["export", async () => (await import("./export.ts")).addExport],
+  ["schema", async () => (await import("./export.ts")).addSchema],
+  ["new", async () => (await import("./new.ts")).addNew],
+  ["run", async () => (await import("./run.ts")).addRun],
+  ["keys", async () => (await import("./keys.ts")).addKeys],
+  ["operators", async () => (await import("./operators.ts")).addOperators],
+  ["proposals", async () => (await import("./proposals.ts")).addProposals],
+  ["reviews", async () => (await import("./reviews.ts")).addReviews],
+  ["credentials", async () => (await import("./credentials.ts")).addCredentials],
+  ["secrets", async () => (await import("./secrets.ts")).addSecrets],
+  ["runs", async () => (await import("./runs.ts")).addRuns],
+  ["sessions", async () => (await import("./sessions.ts")).addSessions],
+  ["blueprints", async () => (await import("./blueprints.ts")).addBlueprints],
+  ["audit", async () => (await import("./audit.ts")).addAudit],
+  ["restore-reconcile", async () => (await import("./restore-reconcile.ts")).addRestoreReconcile],
+  ["store", async () => (await import("./store.ts")).addStore],
+  ["master-key", async () => (await import("./master-key.ts")).addMasterKeyCommands],
+  ["doctor", async () => (await import("./doctor.ts")).addDoctor],
+  ["demo", async () => (await import("./demo.ts")).addDemo],
+];
+
+/** Builds the command `only` with its options; all of them if there is none of this name. Nothing is opened yet. */
+export async function buildProgram(composition: Composition, only = ""): Promise<Command> {
   const program = new Command("latchkey")
     .description("Connect your users' third-party accounts and run Blueprints against them.")
     .version(LATCHKEY_VERSION)
@@ -48,31 +58,12 @@ export function buildProgram(composition: Composition): Command {
       "after",
       "\nStart here:\n  latchkey init\n  latchkey serve\n\nSettings come from the environment: docs/configuration.md.",
     );
-  addInit(program, composition);
-  addServe(program, composition);
-  addMigrate(program, composition);
-  addApply(program, composition);
-  addPlan(program, composition);
-  addValidate(program, composition);
-  addExport(program, composition);
-  addSchema(program, composition);
-  addNew(program);
-  addRun(program, composition);
-  addKeys(program, composition);
-  addOperators(program, composition);
-  addProposals(program, composition);
-  addReviews(program, composition);
-  addCredentials(program, composition);
-  addSecrets(program, composition);
-  addRuns(program, composition);
-  addSessions(program, composition);
-  addBlueprints(program, composition);
-  addAudit(program, composition);
-  addRestoreReconcile(program, composition);
-  addStore(program, composition);
-  addMasterKeyCommands(program, composition);
-  addDoctor(program, composition);
-  addDemo(program, composition);
+  const isKnown = COMMANDS.some(([name]) => name === only);
+  for (const [name, load] of COMMANDS) {
+    if (isKnown && name !== only) continue;
+    const add = await load();
+    add(program, composition);
+  }
   for (const command of program.commands)
     command.exitOverride().commands.forEach((sub) => sub.exitOverride());
   return program;

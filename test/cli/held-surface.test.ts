@@ -2,12 +2,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import type { Composition } from "#cli/composition.ts";
+import { buildProgram } from "#cli/program.ts";
 import { foreignEnvironment, runCommand } from "../service-process.ts";
 import {
   answerFields,
   answersOf,
-  COMMANDS,
   expectHeld,
+  listCommands,
   programSurface,
   readHeldSurface,
 } from "./held-surface.ts";
@@ -15,9 +17,9 @@ import {
 const page = readFileSync(new URL("../../docs/decisions/0032-the-held-surface.md", import.meta.url), "utf8");
 const held = readHeldSurface();
 
-test("the program has the commands, options, exit codes, routes and settings of the list, and no others", () => {
+test("the program has the commands, options, exit codes, routes and settings of the list, and no others", async () => {
   expectHeld(
-    programSurface(),
+    await programSurface(),
     held.filter((line) => !line.startsWith("json ")),
   );
 });
@@ -35,15 +37,27 @@ test("a name that goes away, and one that is new, are told with what to do", () 
   assert.throws(() => expectHeld([...held, "command novel"], held), /\+ command novel/);
 });
 
-test("the record's table names every command, and the list has the fields of each `--json`", () => {
+test("the record's table names every command, and the list has the fields of each `--json`", async () => {
+  const commands = await listCommands();
   const listed = [...page.matchAll(/^\| `([a-z -]+)` \|/gm)].map(([, command]) => command);
-  assert.deepEqual(new Set(listed), new Set(COMMANDS.map(([name]) => name)));
-  const printing = COMMANDS.filter(([, { options }]) => options.some(({ long }) => long === "--json"));
+  assert.deepEqual(new Set(listed), new Set(commands.map(([name]) => name)));
+  const printing = commands.filter(([, { options }]) => options.some(({ long }) => long === "--json"));
   const missing = printing.filter(([name]) => !held.some((line) => line.startsWith(`json ${name} `)));
   assert.deepEqual(
     missing.map(([name]) => name),
     [],
   );
+});
+
+test("each command is built alone by its name, as `--help` lists it among all", async () => {
+  const composition = {} as Composition;
+  for (const command of (await buildProgram(composition)).commands) {
+    const alone = await buildProgram(composition, command.name());
+    assert.deepEqual(
+      alone.commands.map((each) => each.helpInformation()),
+      [command.helpInformation()],
+    );
+  }
 });
 
 test("a wrong command line ends with exit code 2", async () => {

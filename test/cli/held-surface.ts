@@ -54,12 +54,13 @@ function commandsOf(parent: Command, prefix = ""): readonly (readonly [string, C
   });
 }
 
-export const COMMANDS = commandsOf(buildProgram({} as Composition));
+export const listCommands = async (): Promise<readonly (readonly [string, Command])[]> =>
+  commandsOf(await buildProgram({} as Composition));
 
 /** Everything but the fields of `--json`. */
-export function programSurface(): readonly string[] {
+export async function programSurface(): Promise<readonly string[]> {
   return [
-    ...COMMANDS.flatMap(([name, command]) => [
+    ...(await listCommands()).flatMap(([name, command]) => [
       [
         "command",
         name,
