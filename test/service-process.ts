@@ -83,12 +83,12 @@ export interface CommandRequest {
 let commandServer: ChildProcess | null = null;
 let isCommandServerBusy = false;
 
-/** What a process alone can be given, because AWS's SDK, the registry of node types or Node itself has one for the process. */
-const PROCESS_SETTINGS = ["LATCHKEY_MASTER_KEY_KMS", "LATCHKEY_NODE_FILES", "NODE_EXTRA_CA_CERTS"];
+/** What a process alone can be given, because the registry of node types or Node itself has one for the process. */
+const PROCESS_SETTINGS = ["LATCHKEY_NODE_FILES", "NODE_EXTRA_CA_CERTS"];
 
-/** Whether a process of its own has to be started with this environment. */
+/** Whether these settings can't be given to a process that has others already: AWS's SDK reads the process's environment. */
 export const needsOwnProcess = (environment: Environment): boolean =>
-  PROCESS_SETTINGS.some((name) => Boolean(environment[name]));
+  [...PROCESS_SETTINGS, "LATCHKEY_MASTER_KEY_KMS"].some((name) => Boolean(environment[name]));
 
 /**
  * Runs `latchkey …` to its end in a process that is kept for the next command. One that runs beside another, one that fail-points may
@@ -99,8 +99,8 @@ export async function runCommand(
   environment: Environment,
   folder = process.cwd(),
 ): Promise<CommandResult> {
-  if (isCommandServerBusy || environment["LATCHKEY_FAILPOINTS"] || needsOwnProcess(environment))
-    return await runLatchkey(arguments_, environment, { folder });
+  const isOfProcess = ["LATCHKEY_FAILPOINTS", ...PROCESS_SETTINGS].some((name) => Boolean(environment[name]));
+  if (isCommandServerBusy || isOfProcess) return await runLatchkey(arguments_, environment, { folder });
   isCommandServerBusy = true;
   try {
     const server = (commandServer ??= startCommandServer());

@@ -118,7 +118,6 @@ const EMPTY = [
   "LATCHKEY_MASTER_KEY_FILE",
   "LATCHKEY_TRUSTED_PROXIES",
   "LATCHKEY_EGRESS_ALLOW",
-  "LATCHKEY_LOG_LEVEL",
   "LATCHKEY_LOG_FORMAT",
   "LATCHKEY_WORKER_CONCURRENCY",
   "LATCHKEY_DRAIN_SECONDS",
@@ -126,8 +125,9 @@ const EMPTY = [
 ];
 
 describe("the start", () => {
-  test("the first line on standard output says the URL, and it answers at once; an empty variable counts as unset", async () => {
-    const service = serve(Object.fromEntries(EMPTY.map((name) => [name, ""])));
+  test("the first line on standard output says the URL, and it answers at once; an empty variable counts as unset; where standard error is no terminal every line is JSON, from the start to the end", async () => {
+    const empty = Object.fromEntries(EMPTY.map((name) => [name, ""]));
+    const service = serve({ ...empty, LATCHKEY_LOG_LEVEL: "trace" });
     const first = await service.line(/./);
     assert.equal(first, service.stdout().split("\n")[0]);
     const url = must(
@@ -135,10 +135,21 @@ describe("the start", () => {
       first,
     );
     assert.equal((await fetch(`${url}/healthz`)).status, 200);
+    await fetch(`${url}/api/v1/nowhere`);
     // A signal right after that line is a drain, not a death.
     service.child.kill("SIGTERM");
-    const { code, signal } = await service.ended;
+    const { code, signal, stdout, stderr } = await service.ended;
     assert.deepEqual([code, signal], [0, null]);
+    assert.equal(stdout, `Latchkey listens at ${url} (api, worker)\nThe dashboard is at ${url}/dashboard\n`);
+    const lines = stderr
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { level: number; time: string; msg: string });
+    assert.ok(
+      lines.some(({ msg }) => msg.startsWith("stopping")),
+      stderr,
+    );
+    for (const { level, time } of lines) assert.ok(level > 0 && !Number.isNaN(Date.parse(time)));
   });
 
   test("LATCHKEY_PUBLIC_URL is what the first line says and hosted URLs begin with", async () => {
@@ -189,7 +200,8 @@ describe("the start", () => {
     assert.equal((await installation.database.db.query("select 1 from worker")).length, 0);
   });
 
-  test("an address of another machine: exit code 1 and what to do", async () => {
+  const ELSEWHERE = "an address of another machine: exit code 1 and what to do";
+  testInAll("a taken port, above", ELSEWHERE, {}, async () => {
     const result = await latchkeyProcess(["serve"], {
       ...installation.environment,
       LATCHKEY_HOST: "192.0.2.1",
@@ -366,27 +378,8 @@ describe("health", () => {
 });
 
 describe("the log", () => {
-  test("where standard error is no terminal every line is JSON, from the start to the end", async () => {
-    const service = serve({ LATCHKEY_LOG_FORMAT: "", LATCHKEY_LOG_LEVEL: "trace" });
-    const url = await urlOf(service);
-    await fetch(`${url}/api/v1/nowhere`);
-    service.child.kill("SIGTERM");
-    const { code, stdout, stderr } = await service.ended;
-    assert.equal(code, 0);
-    assert.equal(stdout, `Latchkey listens at ${url} (api, worker)\nThe dashboard is at ${url}/dashboard\n`);
-    const lines = stderr
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { level: number; time: string; msg: string });
-    assert.ok(
-      lines.some(({ msg }) => msg.startsWith("stopping")),
-      stderr,
-    );
-    for (const { level, time } of lines) assert.ok(level > 0 && !Number.isNaN(Date.parse(time)));
-  });
-
   const OTHERS = "LATCHKEY_LOG_FORMAT=pretty writes for people, LATCHKEY_LOG_LEVEL=error leaves the rest out";
-  testInAll("the default format and the level trace, above", OTHERS, {}, async () => {
+  testInAll("the default format and the level trace (the start)", OTHERS, {}, async () => {
     const pretty = serve({ LATCHKEY_LOG_FORMAT: "pretty" });
     await urlOf(pretty);
     pretty.child.kill("SIGTERM");

@@ -107,17 +107,22 @@ const DOCUMENTS = [
   PLAIN,
 ];
 
-/** `host`: the name under which Blueprints reach the target. */
+/** `host`: the name under which Blueprints reach the target. `documents`: Blueprints of the test's own. */
 export async function openFaultStage(
   environment: Readonly<Record<string, string>> = {},
   database: TestDatabase | null = null,
-  host = "127.0.0.1",
+  {
+    host = "127.0.0.1",
+    documents = [],
+  }: { readonly host?: string; readonly documents?: readonly string[] } = {},
 ): Promise<FaultStage> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
   const installation = opened.use(await install(environment, database));
   await installation.apply(
-    ...DOCUMENTS.map((text) => text.replaceAll("{TARGET}", target.url.replace("127.0.0.1", host))),
+    ...[...DOCUMENTS, ...documents].map((text) =>
+      text.replaceAll("{TARGET}", target.url.replace("127.0.0.1", host)),
+    ),
   );
   await recordHistory(installation.database.db);
   const [key, neighbourKey] = [
@@ -286,13 +291,13 @@ export const callerOf = (stage: FaultStage, service: RunningService): Caller =>
 /** How long `before` may take: a machine that does ten other things starts four processes slowly. */
 export const SETUP_MS = 400_000;
 
-/** A stage with an API process and the credential that its runs share; workers are the test's own. */
+/** A stage with an API, in the test's own process, and the credential that its runs share; workers are the test's own. */
 export async function openServedStage(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly stage: FaultStage; readonly caller: Caller }> {
   const stage = await openFaultStage(environment);
   try {
-    const caller = callerOf(stage, await stage.installation.serveProcess({}, ["api"]));
+    const caller = callerOf(stage, await stage.installation.serve({}, ["api"]));
     await stage.credential(caller);
     return { stage, caller };
   } catch (error) {

@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { brotliCompressSync, constants, crc32, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { packRepeated, zipRepeated } from "../packed-bytes.ts";
 
 /** A target that wishes a worker ill: each path is another bomb. */
 export interface HostileTarget extends AsyncDisposable {
@@ -99,15 +100,14 @@ function entityBomb(): string {
 
 /** A spreadsheet whose one sheet unpacks to a gigabyte. */
 function sheetBomb(): Buffer {
-  const unpacked = Buffer.alloc(1_024 * MIB);
-  const packed = deflateRawSync(unpacked, { level: 1 });
+  const packed = packRepeated("\0", 1_024 * MIB);
   const name = Buffer.from("xl/worksheets/sheet1.xml");
   const common = Buffer.alloc(26);
   common.writeUInt16LE(20, 0);
   common.writeUInt16LE(8, 4);
-  common.writeUInt32LE(crc32(unpacked), 10);
+  // Without a checksum, which comes after all of it.
   common.writeUInt32LE(packed.length, 14);
-  common.writeUInt32LE(unpacked.length, 18);
+  common.writeUInt32LE(1_024 * MIB, 18);
   common.writeUInt16LE(name.length, 22);
   const local = Buffer.concat([Buffer.from("PK\u0003\u0004", "latin1"), common, name, packed]);
   const entry = Buffer.concat([
@@ -127,7 +127,7 @@ function sheetBomb(): Buffer {
 
 /** A PDF of one page, whose content unpacks to half a gigabyte of text operators. */
 function pdfBomb(): Buffer {
-  const content = deflateSync(Buffer.alloc(512 * MIB, "(a) Tj "), { level: 1 });
+  const content = zipRepeated("(a) Tj ", 512 * MIB);
   const objects = [
     "<< /Type /Catalog /Pages 2 0 R >>",
     "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",

@@ -43,8 +43,7 @@ before(
   async () => {
     const file = join(folder, "poison.js");
     writeFileSync(file, POISON_NODE);
-    stage = await openFaultStage({ LATCHKEY_NODE_FILES: file });
-    await stage.installation.apply(POISON);
+    stage = await openFaultStage({ LATCHKEY_NODE_FILES: file }, null, { documents: [POISON] });
     caller = callerOf(stage, await stage.installation.serveProcess({}, ["api"]));
   },
   { timeout: SETUP_MS },
@@ -82,6 +81,9 @@ const fates = async (runs: readonly string[]): Promise<readonly Fate[]> =>
 const areOver = async (runs: readonly string[]): Promise<boolean> =>
   (await fates(runs)).every(({ status }) => status === "completed" || status === "failed");
 
+/** The worker that is left of the first test: the next one uses it. */
+let standing: ServiceProcess | undefined;
+
 /** Workers one after the other, as a supervisor starts them, until the runs are over; gives how many of them died. */
 async function superviseUntilOver(runs: readonly string[], deathsMax: number): Promise<number> {
   for (let deaths = 0; deaths <= deathsMax; deaths++) {
@@ -91,7 +93,7 @@ async function superviseUntilOver(runs: readonly string[], deathsMax: number): P
         isDead(worker.child) || (await areOver(runs)) ? true : undefined;
       await eventually("the worker is dead or has nothing left to do", isOver, PATIENCE_MS);
       if (!isDead(worker.child)) {
-        await worker.end("SIGKILL");
+        standing = worker;
         return deaths;
       }
     }
@@ -156,6 +158,8 @@ testInAll(
   { timeout: SETUP_MS },
   async (context) => {
     await plantSuspects();
+    await standing?.end("SIGKILL");
+    standing = undefined;
     const release = stage.holdReads();
     const worker = await serveWorker();
     assert.ok(worker);
@@ -210,7 +214,8 @@ test(
     await plantSuspects();
     const release = stage.holdReads();
     const company = await Promise.all([stage.trigger(caller, "sends"), stage.trigger(caller, "sends")]);
-    const worker = await serveWorker();
+    const worker = standing ?? (await serveWorker());
+    standing = undefined;
     assert.ok(worker);
     await eventually("both are reading", areReading(company), PATIENCE_MS);
     const before = await fates(company);

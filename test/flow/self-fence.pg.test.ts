@@ -38,8 +38,10 @@ let caller: Caller;
 
 before(
   async () => {
-    stage = await openFaultStage({ LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8,::1/128" }, null, "localhost");
-    caller = callerOf(stage, await stage.installation.serveProcess({}, ["api"]));
+    stage = await openFaultStage({ LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8,::1/128" }, null, {
+      host: "localhost",
+    });
+    caller = callerOf(stage, await stage.installation.serve({}, ["api"]));
   },
   { timeout: 120_000 },
 );
