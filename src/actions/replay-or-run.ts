@@ -26,6 +26,8 @@ export interface IdempotentRequest {
   readonly stored?: Stored | undefined;
   /** Called when there is a key. */
   fingerprint(): Buffer;
+  /** The same from the bytes of the body (`fingerprintOfBytes`), with the fingerprint beside it. Missing: not known. */
+  readonly fingerprintOfBytes?: ((beside: Buffer) => Buffer) | null;
 }
 
 /** The recorded answer for a key; null: none. */
@@ -38,6 +40,7 @@ interface Keyed {
   readonly accountId: string;
   readonly keyHash: Buffer;
   readonly fingerprint: Buffer;
+  readonly bytesFingerprint: Buffer | null;
   readonly stored: Stored | undefined;
 }
 
@@ -45,6 +48,7 @@ interface Keyed {
 export interface Claim {
   readonly keyHash: Buffer;
   readonly fingerprint: Buffer;
+  readonly bytesFingerprint: Buffer | null;
   readonly windowMs: number;
 }
 
@@ -78,6 +82,20 @@ export async function findStored(services: Needs<"db">, accountId: string, key: 
 }
 
 /**
+ * The recorded answer if the body has the same bytes as that of the first request, so that it need not be parsed. null: only the
+ * fingerprint shows whether the requests are the same.
+ */
+export function replayIdentical(
+  services: Needs<"signing">,
+  stored: Stored | undefined,
+  fingerprintOfBytes: (beside: Buffer) => Buffer,
+): Outcome | null {
+  const answer = stored?.answer;
+  if (!answer?.bytesFingerprint?.equals(fingerprintOfBytes(answer.fingerprint))) return null;
+  return { answer: replay(services, answer, answer.fingerprint), replayed: true };
+}
+
+/**
  * Runs the effect, its answer and its record in one transaction, or replays the recorded answer. Spec, Idempotency 2 to 4.
  * A refused or failed effect rolls everything back and records nothing (docs/decisions/0010).
  */
@@ -95,6 +113,7 @@ export async function replayOrRun(
   const { accountId, stored } = request;
   const keyHash = hashIdempotencyKey(request.key);
   const fingerprint = request.fingerprint();
+  const bytesFingerprint = request.fingerprintOfBytes?.(fingerprint) ?? null;
   const name = `${accountId}/${keyHash.toString("hex")}`;
   const mine = inProgressOf(services.db);
   const { clock } = services.db;
@@ -108,7 +127,7 @@ export async function replayOrRun(
   const waitMs = Math.max(Math.ceil(deadline - clock.now()), WAIT_LEAST_MS);
   const outcome = replayOrClaim(
     services,
-    { accountId, keyHash, fingerprint, stored },
+    { accountId, keyHash, fingerprint, bytesFingerprint, stored },
     waitMs,
     effect,
     together,
@@ -152,13 +171,13 @@ async function replayOrClaim(
   effect: (tx: Database) => Promise<Answer>,
   together: EffectTogether,
 ): Promise<Outcome> {
-  const { accountId, keyHash, fingerprint } = request;
+  const { accountId, keyHash, fingerprint, bytesFingerprint } = request;
   const stored = request.stored
     ? request.stored.answer
     : await lookUpAnswer(services.db, { accountId, keyHash });
   if (stored) return { answer: replay(services, stored, fingerprint), replayed: true };
   await failpoint("idempotency.before_claim");
-  const claim: Claim = { keyHash, fingerprint, windowMs: limits.idempotencyWindowMs };
+  const claim: Claim = { keyHash, fingerprint, bytesFingerprint, windowMs: limits.idempotencyWindowMs };
   const answer = await together(claim).catch(nullIfProblem);
   if (!answer) return await claimAndRun(services, request, waitMs, effect);
   await failpoint("idempotency.after_commit");
@@ -225,7 +244,10 @@ function tokenOf({ signing }: Needs<"signing">, sessionId: string): string {
 }
 
 /** An answer as it is stored: without its token. */
-function storedForm(services: Needs<"signing">, answer: Answer): Omit<StoredAnswer, "fingerprint"> {
+function storedForm(
+  services: Needs<"signing">,
+  answer: Answer,
+): Omit<StoredAnswer, "fingerprint" | "bytesFingerprint"> {
   const { status, tokenOfSession } = answer;
   const body = Buffer.from(answer.body, "utf8");
   if (tokenOfSession === undefined) return { status, body, tokenSessionId: null, tokenAt: null };

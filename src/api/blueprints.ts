@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { isPassingFailure } from "#actions/passing-failure.ts";
-import { findStored, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
+import { findStored, replayIdentical, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/runs/describe-trigger.ts";
 import type { Caller, Services } from "#actions/services.ts";
 import {
@@ -9,13 +9,13 @@ import {
   triggerRun,
   triggerRunTogether,
 } from "#actions/runs/trigger-run.ts";
-import { fingerprint } from "#domain/idempotency.ts";
+import { fingerprint, fingerprintOfBytes } from "#domain/idempotency.ts";
 import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
-import { reportIgnoredKeys } from "./report-ignored-keys.ts";
+import { asksForIgnoredKeys, reportIgnoredKeys } from "./report-ignored-keys.ts";
 import { pathParameter, type Handler } from "./request.ts";
 
 /** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is that of docs/api.md#order-of-checks. */
@@ -27,7 +27,13 @@ export const postTrigger: Handler = async (services, request, reply) => {
   keyed.catch(() => {});
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const { key, stored } = await keyed;
-  const body = await readTriggerBody(services, request, caller);
+  const path = ["blueprints", blueprintKey, "trigger"];
+  const fingerprintOf = (bytes: Buffer) => (beside: Buffer) =>
+    fingerprintOfBytes("POST", path, bytes, beside);
+  const body = await readTriggerBody(services, request, caller, (bytes) =>
+    asksForIgnoredKeys(request) ? null : replayIdentical(services, stored, fingerprintOf(bytes)),
+  );
+  if ("replayed" in body) return sendAnswer(reply, body);
   // Also for a replay, whose body is the same, and for a refusal: a misspelled key may be the reason that metadata is missing.
   reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
   let kept: ReadonlySet<string> = new Set();
@@ -40,7 +46,8 @@ export const postTrigger: Handler = async (services, request, reply) => {
         accountId: caller.account.id,
         key,
         stored,
-        fingerprint: () => fingerprint("POST", ["blueprints", blueprintKey, "trigger"], body.print()),
+        fingerprint: () => fingerprint("POST", path, body.print()),
+        fingerprintOfBytes: body.bytes && fingerprintOf(body.bytes),
       },
       async (tx) => await triggerRun(tx, caller, version, body.values, place),
       async (claim) => await triggerRunTogether(services, caller, version, body.values, { claim, place }),

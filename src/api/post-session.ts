@@ -1,15 +1,15 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { replayOrRun, type EffectTogether } from "#actions/replay-or-run.ts";
+import { findStored, replayIdentical, replayOrRun, type EffectTogether } from "#actions/replay-or-run.ts";
 import type { Caller, Services } from "#actions/services.ts";
-import { fingerprint } from "#domain/idempotency.ts";
+import { fingerprint, fingerprintOfBytes } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import type { JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer } from "./answer.ts";
 import { writeCanonical } from "./large-bodies.ts";
-import { readJsonObject, senderOf } from "./read-body.ts";
+import { readUnparsedJson, senderOf } from "./read-body.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { reportIgnoredKeys } from "./report-ignored-keys.ts";
+import { asksForIgnoredKeys, reportIgnoredKeys } from "./report-ignored-keys.ts";
 
 /** A collection of sessions, and how a session is created from a body. */
 export interface SessionKind {
@@ -33,7 +33,16 @@ export async function postSession(
 ): Promise<FastifyReply> {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "sessions" });
   const key = readIdempotencyKey(request);
-  const body = await readJsonObject(request, { bytesMax: limits.jsonBodyBytesMax, sender: senderOf(caller) });
+  const stored = key === null ? undefined : await findStored(services, caller.account.id, key);
+  const limit = { bytesMax: limits.jsonBodyBytesMax, sender: senderOf(caller) };
+  using unparsed = await readUnparsedJson(request, limit);
+  const { bytes } = unparsed;
+  const fingerprintOf =
+    bytes && ((beside: Buffer) => fingerprintOfBytes("POST", [collection], bytes, beside));
+  const replayed =
+    fingerprintOf && !asksForIgnoredKeys(request) && replayIdentical(services, stored, fingerprintOf);
+  if (replayed) return sendAnswer(reply, replayed);
+  const body = await unparsed.parse();
   reportIgnoredKeys(
     request,
     reply,
@@ -47,7 +56,9 @@ export async function postSession(
     {
       accountId: caller.account.id,
       key,
+      stored,
       fingerprint: () => fingerprint("POST", [collection], { kind: "json", canonical }),
+      fingerprintOfBytes: fingerprintOf,
     },
     alone,
     together,

@@ -14,6 +14,8 @@ export interface ReadBody {
   readonly values: TriggerBody;
   /** The text for the fingerprint; for a large body it costs as much as reading it. */
   print(): BodyPrint;
+  /** Those of a small JSON body. */
+  readonly bytes: Buffer | null;
   /** Removes the files that were stored while the body was read, except those of these parts. */
   discard(kept: ReadonlySet<string>): Promise<void>;
 }
@@ -98,31 +100,62 @@ export function mediaType(request: FastifyRequest): string {
   return (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
+/** A JSON body that has been read, and not parsed. Its turn in the lane ends when it is parsed or disposed of. */
+export interface UnparsedJson extends Disposable {
+  /** null: it is large, and hashing it would delay other requests. */
+  readonly bytes: Buffer | null;
+  /** Throws Problem 413, 422. */
+  parse(): Promise<ReadonlyMap<string, JsonTree>>;
+}
+
 /**
  * A JSON object body; an absent body counts as `{}` (docs/api.md#order-of-checks). Throws Problem 415 for another type,
  * 413 over the limit, 422 for what is not a JSON object, 503 when too many large ones are waiting.
  */
 export async function readJsonObject(
   request: FastifyRequest,
-  { bytesMax, sender }: BodyLimit,
+  limit: BodyLimit,
 ): Promise<ReadonlyMap<string, JsonTree>> {
+  using body = await readUnparsedJson(request, limit);
+  return await body.parse();
+}
+
+/** The same in two steps. */
+export async function readUnparsedJson(
+  request: FastifyRequest,
+  { bytesMax, sender }: BodyLimit,
+): Promise<UnparsedJson> {
   assert(sender !== null || bytesMax < LARGE_BYTES, "a large body has a sender");
   const type = mediaType(request);
   if (type !== "" && type !== "application/json") throw unsupportedType("application/json");
   const lane = new LaneOfOne(sender);
   try {
     const bytes = await readBytes(request, bytesMax, lane);
-    if (bytes.length === 0) return new Map();
-    if (type === "") throw unsupportedType("application/json");
-    const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
-    if (charset !== undefined && charset.toLowerCase() !== "utf-8")
-      throw unsupportedType("application/json in UTF-8");
-    const tree = await parse(bytes, sender);
-    if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
-    return tree as ReadonlyMap<string, JsonTree>;
-  } finally {
+    if (bytes.length > 0) requireJson(request, type);
+    return {
+      bytes: bytes.length < LARGE_BYTES ? bytes : null,
+      parse: async () => await parseObject(bytes, sender).finally(() => lane.end()),
+      [Symbol.dispose]: () => lane.end(),
+    };
+  } catch (error) {
     lane.end();
+    throw error;
   }
+}
+
+/** Throws Problem 415. */
+function requireJson(request: FastifyRequest, type: string): void {
+  if (type === "") throw unsupportedType("application/json");
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers["content-type"] ?? "")?.[1];
+  if (charset !== undefined && charset.toLowerCase() !== "utf-8")
+    throw unsupportedType("application/json in UTF-8");
+}
+
+async function parseObject(bytes: Buffer, sender: string | null): Promise<ReadonlyMap<string, JsonTree>> {
+  if (bytes.length === 0) return new Map();
+  const tree = await parse(bytes, sender);
+  if (!(tree instanceof Map)) throw malformed("The body must be a JSON object.");
+  return tree as ReadonlyMap<string, JsonTree>;
 }
 
 export function unsupportedType(wanted: string): Problem {

@@ -4,7 +4,7 @@ import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import type { FastifyRequest } from "fastify";
 import { stageUpload } from "#actions/runs/stage-upload.ts";
 import type { Services } from "#actions/services.ts";
-import type { PartPrint } from "#domain/idempotency.ts";
+import type { BodyPrint, PartPrint } from "#domain/idempotency.ts";
 import { limits } from "#domain/limits.ts";
 import { invalidField, Problem } from "#domain/problem.ts";
 import type { BodyValue } from "#domain/trigger-routing.ts";
@@ -36,7 +36,8 @@ export async function readMultipart(
         .flatMap(({ value }) => (value.kind === "file" ? [value.blobKey] : []));
       await services.blobs.remove(left);
     };
-    return { values: valuesOf(parts), print: () => ({ kind: "multipart", parts: printsOf(parts) }), discard };
+    const print = (): BodyPrint => ({ kind: "multipart", parts: printsOf(parts) });
+    return { values: valuesOf(parts), print, bytes: null, discard };
   } catch (error) {
     await services.blobs.remove(staged);
     throw error;

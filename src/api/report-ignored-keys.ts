@@ -4,6 +4,9 @@ import { readPreference } from "./read-preference.ts";
 
 const PREFERENCE = "report-ignored-keys";
 
+export const asksForIgnoredKeys = (request: FastifyRequest): boolean =>
+  readPreference(request, PREFERENCE) === "";
+
 /**
  * docs/api.md#triggers: silent, but for a caller that asks with `Prefer: report-ignored-keys`. RFC 7240, 3: the
  * answer says that the preference was honoured, also when no key was ignored.
@@ -13,7 +16,7 @@ export function reportIgnoredKeys(
   reply: FastifyReply,
   keys: readonly string[],
 ): void {
-  if (readPreference(request, PREFERENCE) !== "") return;
+  if (!asksForIgnoredKeys(request)) return;
   reply.header("Preference-Applied", PREFERENCE);
   if (keys.length > 0) reply.header("Ignored-Keys", writeKeys(keys));
 }

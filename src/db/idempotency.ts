@@ -4,11 +4,16 @@ import type { Database } from "./connection/pool.ts";
 /** A stored answer. `body` contains no secret: the hosted token is omitted at `tokenAt` and derived again for a replay. */
 export interface StoredAnswer {
   readonly fingerprint: Buffer;
+  /** Of the body's bytes; null: unknown. */
+  readonly bytesFingerprint: Buffer | null;
   readonly status: number;
   readonly body: Buffer;
   readonly tokenSessionId: string | null;
   readonly tokenAt: number | null;
 }
+
+const STORED_COLUMNS = `fingerprint, bytes_fingerprint as "bytesFingerprint", status, body,
+  token_session_id as "tokenSessionId", token_at as "tokenAt"`;
 
 const STATEMENT_SLACK_MS = 1_000;
 
@@ -23,6 +28,7 @@ export async function claimKey(
     readonly accountId: string;
     readonly keyHash: Uint8Array;
     readonly fingerprint: Uint8Array;
+    readonly bytesFingerprint: Uint8Array | null;
     readonly windowMs: number;
     /** How long to wait for a concurrent duplicate before failing with SQLSTATE 55P03. */
     readonly waitMs: number;
@@ -35,14 +41,14 @@ export async function claimKey(
   );
   const insert = db.query({
     timeoutMs: key.waitMs + 2 * STATEMENT_SLACK_MS,
-    text: `insert into idempotency_key (account_id, key_hash, fingerprint, expires_at)
-     values ($1, $2, $3, app_now() + $4::bigint * interval '1 ms')
+    text: `insert into idempotency_key (account_id, key_hash, fingerprint, bytes_fingerprint, expires_at)
+     values ($1, $2, $3, $4, app_now() + $5::bigint * interval '1 ms')
      on conflict (account_id, key_hash) do update
-       set fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
+       set fingerprint = excluded.fingerprint, bytes_fingerprint = excluded.bytes_fingerprint, expires_at = excluded.expires_at,
          status = null, body = null, token_session_id = null, token_at = null
        where idempotency_key.expires_at <= app_now()
      returning 1`,
-    values: [key.accountId, key.keyHash, key.fingerprint, key.windowMs],
+    values: [key.accountId, key.keyHash, key.fingerprint, key.bytesFingerprint, key.windowMs],
   });
   const [, rows] = await Promise.all([setTimeouts, insert]);
   return rows.length > 0;
@@ -54,7 +60,7 @@ export async function findAnswer(
   keyHash: Uint8Array,
 ): Promise<StoredAnswer | undefined> {
   const rows = await db.query<StoredAnswer>(
-    `select fingerprint, status, body, token_session_id as "tokenSessionId", token_at as "tokenAt"
+    `select ${STORED_COLUMNS}
      from idempotency_key where account_id = $1 and key_hash = $2 and expires_at > app_now() and status is not null`,
     [accountId, keyHash],
   );
@@ -68,7 +74,7 @@ export const lookUpAnswer = grouped<
 >(async (db, calls) => {
   const rows = await db.query<StoredAnswer & { at: number }>({
     name: "look_up_answers",
-    text: `select given.at::int, fingerprint, status, body, token_session_id as "tokenSessionId", token_at as "tokenAt"
+    text: `select given.at::int, ${STORED_COLUMNS}
       from unnest($1::text[], $2::bytea[]) with ordinality as given(account_id, key_hash, at)
         join idempotency_key stored on stored.account_id = given.account_id and stored.key_hash = given.key_hash
       where expires_at > app_now() and status is not null`,
@@ -81,7 +87,7 @@ export async function storeAnswer(
   db: Database,
   accountId: string,
   keyHash: Uint8Array,
-  answer: Omit<StoredAnswer, "fingerprint">,
+  answer: Omit<StoredAnswer, "fingerprint" | "bytesFingerprint">,
 ): Promise<void> {
   await db.query(
     `update idempotency_key set status = $3, body = $4, token_session_id = $5, token_at = $6

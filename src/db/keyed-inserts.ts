@@ -64,6 +64,7 @@ async function passFailpoints(
 export const RECORD: Columns<KeyedInsert> = {
   key_hash: ["bytea", ({ record }) => record?.keyHash ?? null],
   fingerprint: ["bytea", ({ record }) => record?.fingerprint ?? null],
+  bytes_fingerprint: ["bytea", ({ record }) => record?.bytesFingerprint ?? null],
   window_ms: ["bigint", ({ record }) => record?.windowMs ?? null],
   status: ["int", ({ record }) => record?.status ?? null],
   body: ["bytea", ({ record }) => record?.body ?? null],
@@ -81,12 +82,12 @@ export const oncePerKey = (where = ""): string =>
   `select distinct on (account_id, key_hash, case when key_hash is null then id end) * from given ${where}
     order by account_id, key_hash, case when key_hash is null then id end, id`;
 
-const STORED = "account_id, key_hash, fingerprint, expires_at, status, body";
+const STORED = "account_id, key_hash, fingerprint, bytes_fingerprint, expires_at, status, body";
 
 /** Claims the keys of `ready` and stores their answers. `more`: further columns of the record. */
 export const claimKeys = (more: readonly string[] = []): string =>
   `insert into idempotency_key (${[STORED, ...more].join(", ")})
-    select ${["account_id, key_hash, fingerprint, app_now() + window_ms * interval '1 ms', status, body", ...more].join(", ")} from ready
+    select ${["account_id, key_hash, fingerprint, bytes_fingerprint, app_now() + window_ms * interval '1 ms', status, body", ...more].join(", ")} from ready
     where key_hash is not null order by account_id, key_hash
     on conflict do nothing returning account_id, key_hash`;
 

@@ -38,6 +38,20 @@ export function fingerprint(method: string, path: readonly string[], body: BodyP
   return hash("sha256", JSON.stringify([method, path, body.kind]) + printOf(body), "buffer");
 }
 
+/**
+ * The same from the bytes of a body, for a request that is repeated byte for byte. It includes the fingerprint that is stored beside it: if
+ * a program that doesn't know this one replaces that, nothing matches.
+ */
+export function fingerprintOfBytes(
+  method: string,
+  path: readonly string[],
+  bytes: Buffer,
+  beside: Buffer,
+): Buffer {
+  const place = Buffer.from(JSON.stringify([method, path, "bytes"]));
+  return hash("sha256", Buffer.concat([place, beside, bytes]), "buffer");
+}
+
 function printOf(body: BodyPrint): string {
   if (body.kind === "json") return body.canonical;
   if (body.kind === "none") return "";

@@ -6,6 +6,7 @@ import { globSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fingerprint, fingerprintOfBytes, hashIdempotencyKey } from "#domain/idempotency.ts";
 import { type ApiAnswer, type Caller } from "../caller.ts";
 import type { Installation, RunningService } from "../service.ts";
 import { assertFresh, assertReplay, assertReuse, keyed, newKey, SESSION, TRIGGER } from "./exchange.ts";
@@ -130,6 +131,40 @@ test("rows 13 to 16: JSON bodies are compared as values, numbers by their digits
     if (same) assertReplay(again, first);
     else assertReuse(again);
   }
+});
+
+test("the bytes of a body are compared first, so that a request that is repeated is not parsed; other bytes are compared as values", async () => {
+  const { db } = installation.database;
+  const key = newKey();
+  const store = async (set: string, value: Buffer | null): Promise<void> =>
+    void (await db.query(`update idempotency_key set ${set} = $2 where key_hash = $1`, [
+      hashIdempotencyKey(key),
+      value,
+    ]));
+  const path = ["blueprints", "plain", "trigger"];
+  const first = await trigger(key, '{"a":"[]"}');
+  assertFresh(first, 202);
+  assertReplay(await trigger(key, '{"a":"[]"}'), first);
+  assertReplay(await trigger(key, '{ "a": "[]" }'), first);
+  // Nobody could parse it.
+  const [row] = await db.query<{ fingerprint: Buffer }>(
+    "select fingerprint from idempotency_key where key_hash = $1",
+    [hashIdempotencyKey(key)],
+  );
+  assert.ok(row);
+  await store("bytes_fingerprint", fingerprintOfBytes("POST", path, Buffer.from("no JSON"), row.fingerprint));
+  assertReplay(await trigger(key, "no JSON"), first);
+  assertReplay(await trigger(key, '{"a":"[]"}'), first);
+  const typed = { ...keyed(key), "content-type": "text/plain" };
+  assert.equal((await caller.post(TRIGGER, "no JSON", typed)).status, 415);
+  // As a program stores it that knows nothing of the bytes: what they were says nothing about another request's answer.
+  const other = fingerprint("POST", path, { kind: "json", canonical: '{"a":"other"}' });
+  await store("fingerprint", other);
+  assertFresh(await trigger(key, "no JSON"), 422);
+  assertReuse(await trigger(key, '{"a":"[]"}'));
+  assertReplay(await trigger(key, '{"a":"other"}'), first);
+  await store("bytes_fingerprint", null);
+  assertReplay(await trigger(key, '{"a":"other"}'), first);
 });
 
 const sendParts = async (

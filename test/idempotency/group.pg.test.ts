@@ -169,6 +169,7 @@ test("of two claims of one key in one statement one makes its run; the statement
   const record: KeyRecord = {
     keyHash: randomBytes(32),
     fingerprint: randomBytes(32),
+    bytesFingerprint: null,
     windowMs: 60_000,
     status: 202,
     body: Buffer.from("{}"),

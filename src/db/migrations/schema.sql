@@ -306,6 +306,7 @@ create table idempotency_key (
   body bytea,
   token_session_id text,
   token_at integer,
+  bytes_fingerprint bytea,
   constraint idempotency_key_pkey PRIMARY KEY (account_id, key_hash),
   constraint idempotency_key_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint idempotency_key_check CHECK (((token_session_id IS NULL) = (token_at IS NULL)))
