@@ -110,14 +110,23 @@ const INPUT: Columns<NewInput> = {
   ref_key: ["text", ({ input }) => input.refKey],
   kind: ["text", ({ input }) => input.kind],
   content: ["bytea", ({ input }) => input.content],
+  size_bytes: ["bigint", ({ input }) => input.sizeBytes],
+};
+
+const FILE_INPUT: Columns<NewInput> = {
+  ...INPUT,
   blob_key: ["text", ({ input }) => input.blobKey],
   filename: ["bytea", ({ input }) => bytes(input.filename)],
   content_type: ["bytea", ({ input }) => bytes(input.contentType)],
-  size_bytes: ["bigint", ({ input }) => input.sizeBytes],
   sha256: ["bytea", ({ input }) => input.sha256],
 };
 
-const GIVEN = { ...RUN, ...RECORD };
+/** What some run of a group has. */
+interface Shape {
+  readonly keys: boolean;
+  readonly credentials: boolean;
+  readonly files: boolean;
+}
 
 /**
  * A single statement, so that the rows of a group cost one round trip. Keys are claimed in order (two groups must not wait for
@@ -127,51 +136,85 @@ const GIVEN = { ...RUN, ...RECORD };
 function insertRuns(inserts: readonly Insert[]): Statement {
   const credentials = inserts.flatMap(({ run }) => run.credentials.map((used) => ({ run, used })));
   const inputs = inserts.flatMap(({ run }) => run.inputs.map((input) => ({ run, input })));
+  const shape = {
+    keys: inserts.some(({ record }) => record !== null),
+    credentials: credentials.length > 0,
+    files: inputs.some(({ input }) => input.kind === "file"),
+  };
+  const { name, text, given: columns, input } = statementOf(shape);
   return {
-    name: "insert_runs_with_keys",
-    text: INSERT_RUNS,
-    values: [...valuesOf(GIVEN, inserts), ...valuesOf(CREDENTIAL, credentials), ...valuesOf(INPUT, inputs)],
+    name,
+    text,
+    values: [
+      ...valuesOf(columns, inserts),
+      ...valuesOf(input, inputs),
+      ...(shape.credentials ? valuesOf(CREDENTIAL, credentials) : []),
+    ],
   };
 }
 
 const insertGrouped = insertedTogether(insertRuns, ({ run }) => run.id, "trigger.after_insert");
 
-const FIRST_OF_CREDENTIAL = 1 + Object.keys(GIVEN).length;
-const FIRST_OF_INPUT = FIRST_OF_CREDENTIAL + Object.keys(CREDENTIAL).length;
+const statements = new Map<string, ReturnType<typeof makeStatement>>();
 
-// The first line identifies it in pg_stat_activity, which truncates statements after 1,024 characters.
-const INSERT_RUNS = `-- insert into run, insert into idempotency_key
-  with given as (
-    select * from ${given("given", GIVEN, 1)}
-  ), needed as (
-    select * from ${given("needed", CREDENTIAL, FIRST_OF_CREDENTIAL)}
+function statementOf(shape: Shape): ReturnType<typeof makeStatement> {
+  const { keys, credentials, files } = shape;
+  const name = `insert_runs${only(keys, "_with_keys")}${only(credentials, "_and_credentials")}${only(files, "_and_files")}`;
+  const made = statements.get(name) ?? makeStatement(name, shape);
+  statements.set(name, made);
+  return made;
+}
+
+const only = (isNeeded: boolean, sql: string): string => (isNeeded ? sql : "");
+
+/**
+ * A statement has the parts that its group needs: most groups have neither credentials nor files, and two parts that write no rows
+ * cost as much as a run.
+ */
+function makeStatement(name: string, { keys, credentials, files }: Shape) {
+  const columns: Columns<Insert> = keys ? { ...RUN, ...RECORD } : RUN;
+  const input = files ? FILE_INPUT : INPUT;
+  const stored = `account_id, run_id, ref_key, kind, content${only(files, ", blob_key, filename, content_type")}`;
+  const firstOfInput = 1 + Object.keys(columns).length;
+  const firstOfCredential = firstOfInput + Object.keys(input).length;
+  const isReady = only(
+    credentials,
+    `where not exists (select from needed where needed.run_id = given.id
+      and (needed.account_id, needed.credential_id) not in (select account_id, id from locked))`,
+  );
+  const locked = `, needed as (
+    select * from ${given("needed", CREDENTIAL, firstOfCredential)}
   ), locked as (
     select account_id, id from credential where (account_id, id) in (select account_id, credential_id from needed) for key share
-  ), ready as (
-    ${oncePerKey(`where not exists (
-      select from needed where needed.run_id = given.id
-        and (needed.account_id, needed.credential_id) not in (select account_id, id from locked))`)}
-  ), claimed as (
-    ${claimKeys()}
-  ), made as (
-    insert into run (${namesOf(RUN)})
-    select ${namesOf(RUN)}
-    from ready where ${HAS_ITS_KEY}
-    returning id
-  ), used as (
+  )`;
+  const used = `, used as (
     insert into run_credential (${namesOf(CREDENTIAL)})
     select needed.* from needed join made on made.id = needed.run_id
-  ), input as (
-    select input.* from ${given("input", INPUT, FIRST_OF_INPUT)}
-    join made on made.id = input.run_id
-  ), stored as (
+  )`;
+  const blobs = `, stored as (
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
     select blob_key, account_id, run_id, 'input', size_bytes, sha256 from input where blob_key is not null
-  ), noted as (
+  )`;
+  // The first line identifies it in pg_stat_activity, which truncates statements after 1,024 characters.
+  const text = `-- insert into run${only(keys, ", insert into idempotency_key")}
+  with given as (
+    select * from ${given("given", columns, 1)}
+  )${only(credentials, locked)}, ready as (
+    ${keys ? oncePerKey(isReady) : `select * from given ${isReady}`}
+  )${only(keys, `, claimed as (${claimKeys()})`)}, made as (
+    insert into run (${namesOf(RUN)})
+    select ${namesOf(RUN)}
+    from ready ${only(keys, `where ${HAS_ITS_KEY}`)}
+    returning id
+  )${only(credentials, used)}, input as (
+    select input.* from ${given("input", input, firstOfInput)}
+    join made on made.id = input.run_id
+  )${only(files, blobs)}, noted as (
     insert into account_usage_change (account_id, bytes)
     select account_id, sum(size_bytes) from input group by account_id having sum(size_bytes) > 0
   ), given_input as (
-    insert into run_input (account_id, run_id, ref_key, kind, content, blob_key, filename, content_type)
-    select account_id, run_id, ref_key, kind, content, blob_key, filename, content_type from input
+    insert into run_input (${stored}) select ${stored} from input
   )
   select id from made`;
+  return { name, text, given: columns, input };
+}
