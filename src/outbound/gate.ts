@@ -89,6 +89,7 @@ const HEADER_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 128;
 /** A redirect's body is read up to this size to keep the connection; for a longer one, the connection is closed. */
 const DISCARDED_BYTES_MAX = 65_536;
+const SMALL_BYTES_MAX = 65_536;
 
 const DEFAULT_HEADERS: readonly Header[] = [
   ["accept", "*/*"],
@@ -272,7 +273,12 @@ async function readResponse(
   const content = watchFailure(readBody(answer.body, coding, policy.maxBytes, url.host));
   try {
     const kept = policy.keep ? await storeBody(content.chunks, policy.keep) : null;
-    const body = kept === null ? await wholeBody(content.chunks) : new Uint8Array();
+    const body =
+      kept !== null
+        ? new Uint8Array()
+        : coding === null && isDeclaredSmall(headers, policy)
+          ? await answer.body.bytes()
+          : await wholeBody(content.chunks);
     return {
       status: answer.statusCode,
       url: url.href,
@@ -286,6 +292,16 @@ async function readResponse(
     if (policy.keep && content.failure === null && deadline.failure === null) throw error;
     throw gateError(error, url.host, policy, deadline);
   }
+}
+
+/** Whether HTTP itself limits the body to few bytes: then they are collected without streams, which cost more than the rest of the answer. */
+function isDeclaredSmall(headers: ReadonlyMap<string, string>, { maxBytes }: GatePolicy): boolean {
+  const length = headers.get("content-length") ?? "";
+  return (
+    /^\d{1,9}$/.test(length) &&
+    Number(length) <= Math.min(SMALL_BYTES_MAX, maxBytes) &&
+    !headers.has("transfer-encoding")
+  );
 }
 
 interface WatchedChunks {

@@ -157,6 +157,29 @@ test("response headers over 64 KiB fail, trailers are not seen", async (context)
   assert.equal(response.headers.has("x-late"), false);
 });
 
+test("a small body is whole or fails, however its length is declared", async (context) => {
+  const gate = openTestGate(context, loopback);
+  const answered = async (head: string, parts: readonly string[], maxBytes = 1_000): Promise<string> => {
+    const { port } = await startTcp(context, (socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => {
+        socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\n${head}\r\n\r\n`);
+        for (const part of parts) setImmediate(() => socket.write(part));
+        setImmediate(() => socket.end());
+      });
+    });
+    const origin = `http://127.0.0.1:${port}`;
+    return (await send(gate, origin, policyFor([origin], { maxBytes }))).text();
+  };
+  assert.equal(await answered("Content-Length: 10", ["hello", "world"]), "helloworld");
+  assert.equal(await answered("Content-Length: 0", []), "");
+  assert.equal(await answered("X-Length: unknown", ["hello"]), "hello");
+  assert.equal(await answered("Transfer-Encoding: chunked", ["5\r\nhello\r\n", "0\r\n\r\n"]), "hello");
+  await assertFails(answered("Content-Length: 10", ["hello"]), "connection");
+  await assertFails(answered("Content-Length: 10", ["hello", "world"], 9), "too_large");
+  await assertFails(answered("Transfer-Encoding: chunked", ["5\r\nhel"]), "connection");
+});
+
 test("text is read by the charset of its content type, UTF-8 where there is none or an unknown one", async (context) => {
   const read = async (contentType: string | null, body: Uint8Array) => {
     const target = await startTarget(context, (_seen, response) =>

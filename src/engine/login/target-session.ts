@@ -50,8 +50,9 @@ export function openTarget(
   const prove = digest === undefined ? null : openDigest(digest);
   const way: Way = { gate: own ?? gate, origins, login, jar, beforeHop, door, query };
   const send: SendOutbound = async (asked, ...rest) => {
-    const request = door?.leave(asked, absoluteUrl({ url: asked.url }, origins)) ?? asked;
-    const url = absoluteUrl(request, origins);
+    const named = absoluteUrl({ url: asked.url }, origins);
+    const request = door?.leave(asked, named) ?? asked;
+    const url = request === asked ? withQuery(named, asked) : absoluteUrl(request, origins);
     requireDestination(request, url, origins);
     const proof = prove?.(request.method) ?? null;
     let response = await sendOnce(way, request, url, proof, rest);
@@ -193,10 +194,13 @@ export function absoluteUrl(
   request: Pick<OutboundRequest, "url" | "query">,
   origins: readonly string[],
 ): URL {
-  if (!URL.canParse(request.url, origins[0]))
-    throw new OutboundError("refused", "the request's URL is not a URL");
-  const url = new URL(request.url, origins[0]);
-  for (const [name, value] of request.query ?? []) url.searchParams.append(name, value);
+  const url = URL.parse(request.url, origins[0]);
+  if (url === null) throw new OutboundError("refused", "the request's URL is not a URL");
+  return withQuery(url, request);
+}
+
+function withQuery(url: URL, { query = [] }: Pick<OutboundRequest, "query">): URL {
+  for (const [name, value] of query) url.searchParams.append(name, value);
   return url;
 }
 

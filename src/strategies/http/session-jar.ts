@@ -24,25 +24,24 @@ const COOKIE_CHARACTERS_MAX = 8_192;
 
 /** Creates a new jar, or restores one from `serialise`. `localhost`, loopback and IP hosts work like any other. */
 export function openJar(serialised?: JsonObject | null): SessionJar {
-  const jar =
-    serialised === undefined || serialised === null
-      ? new CookieJar(undefined, { rejectPublicSuffixes: true, allowSpecialUseDomain: true })
-      : CookieJar.deserializeSync(JSON.stringify(serialised));
+  // Every run opens one, and most targets set no cookies.
+  let opened = serialised ? CookieJar.deserializeSync(JSON.stringify(serialised)) : null;
+  const open = (): CookieJar =>
+    (opened ??= new CookieJar(undefined, { rejectPublicSuffixes: true, allowSpecialUseDomain: true }));
   const plain = (): SerializedCookieJar =>
-    JSON.parse(JSON.stringify(jar.serializeSync())) as SerializedCookieJar;
-  let set = plain().cookies.length;
+    JSON.parse(JSON.stringify(open().serializeSync())) as SerializedCookieJar;
+  let set = opened === null ? 0 : plain().cookies.length;
   let overflow: string | null = null;
   return {
     cookieHeader(url) {
-      const header = jar.getCookieStringSync(String(url));
-      return header === "" ? undefined : header;
+      return opened?.getCookieStringSync(String(url)) || undefined;
     },
     absorb(url, setCookies) {
       const values: string[] = [];
       for (const line of setCookies) {
         if (overflow !== null) break;
         if (line.length > COOKIE_CHARACTERS_MAX) continue;
-        const cookie = jar.setCookieSync(line, String(url), { ignoreError: true });
+        const cookie = open().setCookieSync(line, String(url), { ignoreError: true });
         if (cookie) values.push(cookie.value);
         // Cookies are counted only when a limit may be exceeded.
         if (++set % limits.domainCookiesMax === 0) overflow = overLimit(plain());
@@ -55,7 +54,8 @@ export function openJar(serialised?: JsonObject | null): SessionJar {
       return overflow;
     },
     value(name, url) {
-      const here = jar.getCookiesSync(String(url)).find((cookie) => cookie.key === name);
+      if (opened === null) return undefined;
+      const here = opened.getCookiesSync(String(url)).find((cookie) => cookie.key === name);
       return (here ?? plain().cookies.findLast((cookie) => cookie.key === name))?.value;
     },
     serialise: () => plain() as unknown as JsonObject,
