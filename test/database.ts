@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import { isRunning } from "#db/embedded/process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 import type { EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { migrateJobs } from "#db/runs/jobs.ts";

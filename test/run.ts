@@ -9,7 +9,7 @@ import { existsSync, globSync, mkdirSync, readdirSync, rmSync, statSync, writeFi
 import { mkdtemp } from "node:fs/promises";
 import { availableParallelism, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import { isRunning } from "#db/embedded/process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { urlOf } from "#db/connection/pool.ts";
 import { makeBatches, newSeed } from "./batches.ts";

@@ -18,7 +18,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isRunning } from "#db/embedded/process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 import type { EmbeddedConnection, EmbeddedPostgres } from "#db/embedded/start.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { assertDurable } from "#db/connection/durable.ts";

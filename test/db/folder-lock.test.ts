@@ -17,7 +17,7 @@ test("the folder's lock lets one process in at a time, also while others are kil
     import { readFileSync, writeFileSync, rmSync } from "node:fs";
     import { openDataFolder } from "#db/embedded/data-folder.ts";
     import { withFolderLock } from "#db/embedded/folder-lock.ts";
-    import { isRunning } from "#db/embedded/process-mark.ts";
+    import { isRunning } from "#lib/process-mark.ts";
     const inside = process.env.DATA + "/inside";
     const until = performance.now() + 2500;
     let turns = 0;

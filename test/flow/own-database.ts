@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isRunning } from "#db/embedded/process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";

@@ -7,7 +7,7 @@ import { startEmbeddedPostgres, type EmbeddedConnection, type EmbeddedPostgres }
 import { openPool, urlOf } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
 import { openFrozenProxy } from "./frozen-proxy.ts";
-import { isRunning } from "#db/embedded/process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 import { eventually } from "../eventually.ts";
 import { postmasterOf, runningPostmaster } from "../postmaster.ts";
 

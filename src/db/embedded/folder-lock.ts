@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DataFolder } from "./data-folder.ts";
 import { makeFolder, writePrivate } from "./data-folder.ts";
-import type { ProcessMark } from "./process-mark.ts";
-import { isAlive, ownMark } from "./process-mark.ts";
+import type { ProcessMark } from "#lib/process-mark.ts";
+import { isAlive, ownMark } from "#lib/process-mark.ts";
 
 const lockWaitMs = 180_000;
 const lockPollMs = 25;

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { isRunning } from "./process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 
 /** `postmaster.pid`: its lines are pid, data folder, start time, port, socket folder, address, shared memory, state. */
 export type Postmaster = { pid: number; port: number; socketFolder: string; state: string };

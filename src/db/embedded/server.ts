@@ -18,7 +18,7 @@ import type { DataFolder } from "./data-folder.ts";
 import { answers } from "./first-connection.ts";
 import type { Postmaster } from "./postmaster-file.ts";
 import { findPostmaster } from "./postmaster-file.ts";
-import { isRunning } from "./process-mark.ts";
+import { isRunning } from "#lib/process-mark.ts";
 import type { ServerUser } from "./server-user.ts";
 import { commandFor } from "./server-user.ts";
 import { serverArguments } from "./settings.ts";

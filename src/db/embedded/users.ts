@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { DataFolder } from "./data-folder.ts";
 import { makeFolder, writePrivate } from "./data-folder.ts";
-import type { ProcessMark } from "./process-mark.ts";
-import { isAlive, ownMark } from "./process-mark.ts";
+import type { ProcessMark } from "#lib/process-mark.ts";
+import { isAlive, ownMark } from "#lib/process-mark.ts";
 
 /** A process may use the server more than once (`<pid>`, `<pid>.1`, …); each use has its own file. */
 let usesOfThisProcess = 0;
