@@ -149,6 +149,10 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     invariants: "what must hold in all rows",
     embedded: "the PostgreSQL that comes with Latchkey",
   },
+  outbound: {
+    browser:
+      "browsers: found, started, held to the gate, ended; secrets into pages, logged-in state out of them",
+  },
   domain: { labels: "the words that the dashboard and the command line show for states" },
 };
 
@@ -160,6 +164,12 @@ export const SMALL_PLACES = [
   { name: "engine/login", within: "engine", files: ["src/engine/login/**"] },
   { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
   { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
+  { name: "outbound/browser", within: "outbound", files: ["src/outbound/browser/**"] },
+  {
+    name: "outbound/browser/driver.ts",
+    within: "outbound",
+    files: ["src/outbound/browser/driver.ts"],
+  },
   { name: "cli/demo.ts", within: "cli", files: ["src/cli/demo.ts"] },
   { name: "nodes/author.ts", within: "nodes", files: ["src/nodes/author.ts"] },
   { name: "lib/start-thread.ts", within: "lib", files: ["src/lib/start-thread.ts"] },
@@ -290,8 +300,8 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "process.env",
-    why: "every setting is one entry of the table in service/settings/",
-    where: { only: ["service/settings"] },
+    why: "every setting is one entry of the table in service/settings/; the browser driver's own variables are removed before it is loaded",
+    where: { only: ["service/settings", "outbound/browser/driver.ts"] },
     names: [{ modules: "^(node:)?process$", names: ["env", "loadEnvFile", "default"] }],
     properties: [
       { object: "process", property: "env" },
@@ -300,8 +310,8 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "child processes",
-    why: "only the embedded database and a worker's quarantine start programs",
-    where: { only: ["db/embedded", "worker/quarantine"] },
+    why: "only the embedded database, a worker's quarantine and browsers are programs that we start",
+    where: { only: ["db/embedded", "worker/quarantine", "outbound/browser"] },
     modules: ["^(node:)?(child_process|cluster)$"],
   },
   {

@@ -56,6 +56,8 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
   "worker/quarantine": ["src/worker/quarantine.ts"],
   "cli/demo.ts": ["src/cli/demo.ts"],
+  "outbound/browser": ["src/outbound/browser/launcher.ts", "src/outbound/browser/deep/er/probe.ts"],
+  "outbound/browser/driver.ts": ["src/outbound/browser/driver.ts"],
   "hosted/browser": ["src/hosted/browser/probe.ts"],
   "engine/login": ["src/engine/login/login.ts", "src/engine/login/deep/er/probe.ts"],
   "lib/start-thread.ts": ["src/lib/start-thread.ts"],
@@ -174,7 +176,7 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "service/server.ts"] },
   {
     modules: "node:child_process child_process node:cluster",
-    only: ["db/embedded", "worker/quarantine"],
+    only: ["db/embedded", "worker/quarantine", "outbound/browser"],
   },
   {
     modules:
@@ -219,11 +221,14 @@ const FENCED_CODE: readonly (Rule & { code: string })[] = [
   { code: `export const today = () => new Date();`, except: ["domain", "actions", "engine"] },
   { code: `export const global = () => globalThis.Date.now();`, except: ["domain", "actions", "engine"] },
   { code: `export type At = { at: Date };`, except: [] },
-  { code: `export const home = process.env["HOME"];`, only: ["service/settings"] },
-  { code: `export const { env } = process;`, only: ["service/settings"] },
+  {
+    code: `export const home = process.env["HOME"];`,
+    only: ["service/settings", "outbound/browser/driver.ts"],
+  },
+  { code: `export const { env } = process;`, only: ["service/settings", "outbound/browser/driver.ts"] },
   {
     code: `import { env as surroundings } from "node:process"; surroundings["HOME"];`,
-    only: ["service/settings"],
+    only: ["service/settings", "outbound/browser/driver.ts"],
   },
   { code: `import { Worker as Thread§ } from "node:worker_threads"; new Thread§("a");`, only: STARTING },
   { code: `import { Worker } from "worker_threads"; new Worker("a");`, only: STARTING },

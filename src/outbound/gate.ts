@@ -7,6 +7,7 @@ import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve }
 import { startDeadline, type Deadline } from "./deadline.ts";
 import { askBeforeFirstByte } from "./first-byte.ts";
 import { GateError } from "./gate-error.ts";
+import { openGateProxy, type GateProxy, type ProxyPolicy } from "./gate-proxy.ts";
 import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
 import { headersOf, type Header } from "./request-headers.ts";
@@ -74,6 +75,8 @@ export interface Gate {
    * A gate with separate connections that present a client certificate; no other request shares them. The caller must close it.
    */
   present(certificate: ClientCertificate): Gate;
+  /** Opens a proxy on loopback, whose connections follow the same rules, for a program that can't use `send`. The caller must close it. */
+  openProxy(policy: ProxyPolicy): Promise<GateProxy>;
   /** Closes all connections at once. */
   close(): Promise<void>;
 }
@@ -127,6 +130,8 @@ function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCert
       }
     },
     present: (other) => gateOver(rules, resolve, other),
+    openProxy: async (policy) =>
+      await openGateProxy((origin) => checkedConnect(origin, rules, resolve, null), policy),
     close: () => agent.destroy(),
   };
 }

@@ -89,6 +89,7 @@ export class ScriptedTarget {
     return {
       send: async (request, policy, signal) => await this.#send(self, request, policy, signal),
       present: () => this.gateOf(self),
+      openProxy: async () => await Promise.reject(new Error("the simulated target has no browsers")),
       close: async () => {},
     };
   }

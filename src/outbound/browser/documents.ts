@@ -1,0 +1,73 @@
+import type { BrowserContext, Frame, Page, Request } from "playwright-core";
+import { mayBeDocument, mayBeLoaded, type Reach } from "./reach.ts";
+import type { RefusedRequests } from "./refused-requests.ts";
+
+/** What the guard does when a foreign document got through. */
+export type OnForeignDocument = (origin: string) => void;
+
+/**
+ * Decides what may be a document: only what comes from `hosts`. The gate can't, because it sees hosts and ports alone. Three places
+ * see each a part (docs/decisions/0038): the route hook, the first request of a window and the kind of every request; a session for
+ * each page and each frame of another site, every hop of a redirect; and what neither has stopped shows in its response. Returns the
+ * function that waits until a page has its session.
+ */
+export async function guardDocuments(
+  context: BrowserContext,
+  reach: Reach,
+  refused: RefusedRequests,
+  onForeign: OnForeignDocument,
+): Promise<(page: Page) => Promise<void>> {
+  const mayOpen = (url: string): boolean => {
+    const parsed = URL.parse(url);
+    return parsed !== null && mayBeDocument(reach, parsed);
+  };
+  await context.route(
+    () => true,
+    async (route, request) => {
+      const isOpen = isAllowed(reach, request);
+      if (!isOpen) refused.add(originOf(request.url()), request.resourceType());
+      // The browser may have ended: what a handler throws, nobody catches.
+      await (isOpen ? route.continue() : route.abort("blockedbyclient")).catch(() => undefined);
+    },
+  );
+  const hold = async (target: Page | Frame): Promise<void> => {
+    const session = await context.newCDPSession(target);
+    session.on("Fetch.requestPaused", ({ requestId, request: { url } }) => {
+      const isOpen = mayOpen(url);
+      if (!isOpen) refused.add(originOf(url), "document");
+      const answer = isOpen
+        ? session.send("Fetch.continueRequest", { requestId })
+        : session.send("Fetch.failRequest", { requestId, errorReason: "BlockedByClient" });
+      // The page may be gone by now.
+      answer.catch(() => undefined);
+    });
+    await session.send("Fetch.enable", { patterns: [{ urlPattern: "*", resourceType: "Document" }] });
+  };
+  const held = new WeakMap<Page, Promise<void>>();
+  const begin = (page: Page): void => {
+    const holding = hold(page);
+    holding.catch(() => undefined);
+    held.set(page, holding);
+    page.on("framenavigated", (frame) => {
+      const { protocol = "", origin = "" } = URL.parse(frame.url()) ?? {};
+      if ((protocol === "http:" || protocol === "https:") && !mayOpen(frame.url())) onForeign(origin);
+      // A frame of the page's own site has no session of its own, and needs none.
+      if (frame.parentFrame() !== null) hold(frame).catch(() => undefined);
+    });
+  };
+  context.on("page", begin);
+  context.on("response", (response) => {
+    if (response.request().isNavigationRequest() && !mayOpen(response.url()))
+      onForeign(originOf(response.url()));
+  });
+  return async (page) => await held.get(page);
+}
+
+function isAllowed(reach: Reach, request: Request): boolean {
+  const url = URL.parse(request.url());
+  if (url === null) return false;
+  return request.isNavigationRequest() ? mayBeDocument(reach, url) : mayBeLoaded(reach, url);
+}
+
+/** `null` for `data:` and the like. */
+const originOf = (url: string): string => URL.parse(url)?.origin ?? "null";

@@ -1,0 +1,293 @@
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Secret } from "#lib/secret.ts";
+import type { Gate } from "#outbound/gate.ts";
+import type { GateProxy } from "#outbound/gate-proxy.ts";
+import { BrowserError } from "./browser-error.ts";
+import { guardDocuments } from "./documents.ts";
+import { loadDriver } from "./driver.ts";
+import { explainFailure, explainStart } from "./explain.ts";
+import { fillSecret, type SecretField } from "./fill-secret.ts";
+import { writeLauncher } from "./launcher.ts";
+import { ownMemoryOf, ProcessTree, type Processes } from "./process-tree.ts";
+import { admitConnection, hostsOf, mayBeDocument, type Reach } from "./reach.ts";
+import { RefusedRequests, type RefusedRequest } from "./refused-requests.ts";
+import { PID_FILE, type RunFolder } from "./run-folder.ts";
+import { captureState, restoreState, type BrowserState, type CapturedState } from "./state.ts";
+
+/** What a run wants of a browser. */
+export interface BrowserRequest extends Reach {
+  /** A logged-in state, restored before the browser is handed over. */
+  readonly state?: Secret<BrowserState> | undefined;
+  /**
+   * Called before each connection to one of `hosts`, with each of its origins that it may be for. If it throws, there is no
+   * connection: this is where the audit log gets its entry before a credential is used.
+   */
+  readonly beforeConnect?: ((origin: URL) => Promise<void>) | undefined;
+  /** Limit for everything, from the start of the browser; then it is ended. */
+  readonly timeoutMs: number;
+  /** The most that `captureState` returns, in bytes of JSON. */
+  readonly stateBytesMax?: number;
+  /** Ends the browser. */
+  readonly signal: AbortSignal;
+}
+
+/** A browser with one context and one page. The caller must close it. */
+export interface OpenBrowser {
+  /** The first page. Only for `goto` of URLs that `mayOpen` accepts: the driver would also open `file:` and `view-source:`. */
+  readonly page: Page;
+  /**
+   * For its events (`page` is a new window, already guarded) and `pages()`. A route of the caller's must end in
+   * `route.fallback()` or `route.abort()`, because `route.continue()` would pass by the guard.
+   */
+  readonly context: BrowserContext;
+  /** Whether a step may navigate to this URL: `http:` or `https:`, of `hosts`. */
+  mayOpen(url: URL): boolean;
+  /** Fills a secret into a field of a document of `hosts`. The only way for a secret into a page. Throws BrowserError. */
+  fillSecret(field: Locator, secret: Secret, options: Pick<SecretField, "how" | "timeoutMs">): Promise<void>;
+  /** What belongs to `hosts`: cookies, local and session storage, IndexedDB. Throws BrowserError (`state_too_large`). */
+  captureState(): Promise<CapturedState>;
+  /** Requests that were refused so far. */
+  refused(): readonly RefusedRequest[];
+  /** Why the browser was ended before it was closed, or null. */
+  readonly failure: BrowserError | null;
+  /** Our error for what the driver threw. The driver's own text may quote what was typed, and must go nowhere. */
+  explain(error: unknown): BrowserError;
+  /** Ends every process of the browser and removes its folder. May be called more than once; never throws. */
+  close(): Promise<void>;
+}
+
+/** What a browser is opened with, besides the request. */
+export interface BrowserMeans {
+  readonly gate: Gate;
+  /** The path of a Chromium. */
+  readonly program: string;
+  readonly folder: RunFolder;
+  readonly sandbox: boolean;
+  /** Limit of all its processes together, and of each, in bytes. */
+  readonly memoryBytes: number;
+}
+
+/** A browser as its keeper sees it: looked at each second. */
+export interface WatchedBrowser extends OpenBrowser {
+  look(processes: Processes): void;
+}
+
+/**
+ * Switches besides the driver's own (docs/decisions/0038). Each closes a way around the gate, and a test is red without it. Of the
+ * first two, a headless shell heeds one and a full Chromium the other.
+ */
+const SWITCHES = [
+  "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+  "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+  "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+  "--site-per-process",
+  "--disable-quic",
+];
+/** What Chromium asks for on its own account goes here: nowhere. */
+const NOWHERE = "http://nowhere.invalid:1";
+const START_MS = 30_000;
+/** For the driver to see that its browser has ended. */
+const CLOSE_MS = 5_000;
+/** With less data, Chromium does not start. */
+const PROCESS_BYTES_MIN = 536_870_912;
+
+/** `onClosed` is called once, when nothing of the browser is left, also if it did not start. */
+export async function launchBrowser(
+  means: BrowserMeans,
+  request: BrowserRequest,
+  onClosed: () => void,
+): Promise<WatchedBrowser> {
+  const life = new BrowserLife(means, request, onClosed);
+  try {
+    await life.start();
+    return life;
+  } catch (error) {
+    const reason = life.explain(error);
+    await life.close();
+    throw reason;
+  }
+}
+
+class BrowserLife implements WatchedBrowser {
+  readonly #means: BrowserMeans;
+  readonly #request: BrowserRequest;
+  readonly #onClosed: () => void;
+  readonly #refused = new RefusedRequests();
+  #proxy: GateProxy | null = null;
+  #browser: Browser | null = null;
+  #context: BrowserContext | null = null;
+  #page: Page | null = null;
+  #tree: ProcessTree | null = null;
+  #failure: BrowserError | null = null;
+  #closing: Promise<void> | null = null;
+  readonly #timer: NodeJS.Timeout;
+  readonly #cancel = (): void => this.#end(new BrowserError("cancelled", "the run was stopped"));
+
+  constructor(means: BrowserMeans, request: BrowserRequest, onClosed: () => void) {
+    this.#means = means;
+    this.#onClosed = onClosed;
+    this.#request = request;
+    this.#timer = setTimeout(() => {
+      this.#end(new BrowserError("timeout", `the browser was not done within ${request.timeoutMs} ms`));
+    }, request.timeoutMs);
+    request.signal.addEventListener("abort", this.#cancel, { once: true });
+  }
+
+  async start(): Promise<void> {
+    const { gate, folder, program, sandbox, memoryBytes } = this.#means;
+    if (this.#request.signal.aborted) this.#cancel();
+    const { chromium } = await loadDriver();
+    this.#proxy = await gate.openProxy({
+      admit: async (url, isTunnel) => await this.#admit(url, isTunnel),
+      refused: (url) => this.#refused.add(url.origin, null),
+    });
+    const processBytes = Math.max(memoryBytes, PROCESS_BYTES_MIN);
+    const launcher = await writeLauncher(folder, program, { processBytes });
+    this.#throwIfOver();
+    const started = chromium.launch({
+      executablePath: launcher,
+      env: {},
+      artifactsDir: folder.artifacts,
+      chromiumSandbox: sandbox,
+      proxy: { server: NOWHERE },
+      args: SWITCHES,
+      timeout: Math.min(START_MS, this.#request.timeoutMs),
+      // Ours are handled by the service; a browser ends with its run.
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
+    });
+    this.#browser = await started.catch((error: unknown) => {
+      throw this.#failure ?? explainStart(error, program, folder.uid);
+    });
+    this.#findTree();
+    this.#throwIfOver();
+    this.#browser.once("disconnected", () =>
+      this.#end(new BrowserError("browser_crashed", "the browser ended by itself")),
+    );
+    await this.#openContext(this.#browser, this.#proxy);
+    this.#throwIfOver();
+  }
+
+  async #openContext(browser: Browser, { server, username, password }: GateProxy): Promise<void> {
+    const { state } = this.#request;
+    const context = await browser.newContext({
+      proxy: { server, username, password },
+      serviceWorkers: "block",
+      acceptDownloads: false,
+    });
+    this.#context = context;
+    const guarded = await guardDocuments(context, this.#request, this.#refused, (origin) =>
+      this.#end(
+        new BrowserError("origin_refused", `a document came from ${origin}, which is not one of the hosts`),
+      ),
+    );
+    context.on("page", (page) =>
+      page.once("crash", () => this.#end(new BrowserError("browser_crashed", "the page crashed"))),
+    );
+    this.#page = await context.newPage();
+    await guarded(this.#page);
+    if (state !== undefined) await restoreState(context, this.#page, state.reveal(), this.#request.hosts);
+  }
+
+  async #admit(url: URL, isTunnel: boolean): Promise<void> {
+    admitConnection(this.#request, url, isTunnel);
+    for (const origin of hostsOf(this.#request, url, isTunnel))
+      await this.#request.beforeConnect?.(new URL(origin));
+  }
+
+  get page(): Page {
+    if (this.#page === null) throw new BrowserError("page", "the browser has no page");
+    return this.#page;
+  }
+
+  get context(): BrowserContext {
+    if (this.#context === null) throw new BrowserError("page", "the browser has no context");
+    return this.#context;
+  }
+
+  get failure(): BrowserError | null {
+    return this.#failure;
+  }
+
+  mayOpen(url: URL): boolean {
+    return mayBeDocument(this.#request, url);
+  }
+
+  refused(): readonly RefusedRequest[] {
+    return this.#refused.list();
+  }
+
+  async fillSecret(
+    field: Locator,
+    secret: Secret,
+    options: Pick<SecretField, "how" | "timeoutMs">,
+  ): Promise<void> {
+    try {
+      await fillSecret(secret, { field, hosts: this.#request.hosts, ...options });
+    } catch (error) {
+      throw this.explain(error);
+    }
+  }
+
+  async captureState(): Promise<CapturedState> {
+    try {
+      return await captureState(this.context, this.#request);
+    } catch (error) {
+      throw this.explain(error);
+    }
+  }
+
+  explain(error: unknown): BrowserError {
+    return this.#failure ?? explainFailure(error);
+  }
+
+  /** One look at what it takes. */
+  look(processes: Processes): void {
+    const pids = this.#tree?.look(processes) ?? [];
+    const megabytes = Math.round(this.#means.memoryBytes / 1_048_576);
+    if (ownMemoryOf(pids) > this.#means.memoryBytes)
+      this.#end(new BrowserError("browser_memory", `the browser took more than ${megabytes} MiB of memory`));
+  }
+
+  #throwIfOver(): void {
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /** The first reason counts. Whatever the driver waits for ends with its process. */
+  #end(reason: BrowserError): void {
+    if (this.#closing !== null) return;
+    this.#failure ??= reason;
+    this.#findTree()?.kill();
+  }
+
+  /** Null: its first process has not been started. */
+  #findTree(): ProcessTree | null {
+    const file = join(this.#means.folder.path, PID_FILE);
+    if (this.#tree !== null || !existsSync(file)) return this.#tree;
+    const { pid } = JSON.parse(readFileSync(file, "utf8") || "{}") as { pid?: number };
+    if (pid !== undefined) this.#tree = new ProcessTree(pid);
+    return this.#tree;
+  }
+
+  async close(): Promise<void> {
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#request.signal.removeEventListener("abort", this.#cancel);
+    this.#findTree()?.kill();
+    // Its process is gone: it only forgets what it holds.
+    const forgotten = this.#browser?.close().catch(() => undefined);
+    await Promise.race([forgotten, sleep(CLOSE_MS, undefined, { ref: false })]);
+    this.#tree?.kill();
+    await this.#proxy?.close();
+    await this.#means.folder.remove().catch(() => undefined);
+    this.#onClosed();
+  }
+}
