@@ -5,6 +5,7 @@ import type { Database } from "#db/connection/pool.ts";
 import type { FoundSecret, SecretReference } from "#domain/account-secret.ts";
 import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { KeySource } from "#vault/key-source.ts";
 import type { Keyring, Vault } from "#vault/vault.ts";
@@ -55,6 +56,8 @@ export interface Composition {
   loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
   /** Opens the egress gate with the settings' rules. */
   openEgressGate(): Promise<Gate>;
+  /** Browsers by the settings, behind this gate. The caller must close them. */
+  openBrowsers(gate: Gate): Promise<Browsers>;
   /** `lost` resolves, with the reason, when the service can't continue. */
   serve(roles: readonly ("api" | "worker")[]): Promise<{
     readonly url: string;

@@ -30,6 +30,7 @@ export function addDoctor(program: Command, composition: Composition): void {
       const findings = [
         ...checkDataFolder(composition),
         ...(await checkNodeFiles(composition)),
+        await checkBrowser(composition),
         ...(await checkKeys(composition)),
       ];
       for (const finding of findings) show(finding);
@@ -73,6 +74,27 @@ async function checkNodeFiles(composition: Composition): Promise<readonly Findin
     return own.length === 0 ? [] : [{ ok: true, text: `your own node types load: ${own.join(", ")}` }];
   } catch (error) {
     return [{ ok: false, text: (error as Error).message }];
+  }
+}
+
+/** Starts it once. Where none is installed, only logins and nodes of type `browser` fail. */
+async function checkBrowser(composition: Composition): Promise<Finding> {
+  const gate = await composition.openEgressGate();
+  const browsers = await composition.openBrowsers(gate);
+  try {
+    const found = await browsers.check();
+    if (found === null)
+      return {
+        ok: null,
+        text: "browser: no Chromium is installed, and none is needed without type: browser",
+      };
+    const how = found.hasSandbox ? "with its sandbox" : "without its sandbox (LATCHKEY_BROWSER_SANDBOX=off)";
+    return { ok: true, text: `browser: ${found.version} (${found.path}) starts ${how}` };
+  } catch (error) {
+    return { ok: false, text: `browser: ${(error as Error).message}` };
+  } finally {
+    await browsers.close();
+    await gate.close();
   }
 }
 

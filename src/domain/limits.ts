@@ -85,6 +85,8 @@ export const limits = {
   /** Timeouts of a whole run, and of its logins. */
   runTimeoutMs: 30 * 60_000,
   loginTimeoutMs: 120_000,
+  /** Of all processes of one browser together. */
+  browserMemoryBytes: 1_073_741_824,
   /** Attempts of a login's request, and the waits between them, as long as no part of the credential was sent. */
   loginAttemptsMax: 3,
   loginRetry: { backoff: "exponential", initialMs: 500, maxMs: 5_000 },

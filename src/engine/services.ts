@@ -7,6 +7,7 @@ import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Clock } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
 import type { Random } from "#lib/random.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { HandleMac } from "./redaction/handles.ts";
@@ -23,6 +24,7 @@ export interface EngineServices {
   readonly audit: AuditKeys;
   readonly handleMac: HandleMac;
   readonly gate: Gate;
+  readonly browsers: Browsers;
   readonly fence: SelfFence;
   readonly loginTurns: LoginTurns;
   readonly paces: Paces;

@@ -8,6 +8,8 @@ import { stopSignal } from "#cli/stop-signal.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
+import type { Gate } from "#outbound/gate.ts";
 import {
   fileSecrets,
   foreignEnvironment,
@@ -73,6 +75,11 @@ async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promi
   await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())), log);
 }
 
+async function openBrowsers(gate: Gate, { browser }: Config, log: Log): Promise<Browsers> {
+  const { openBrowsers: open } = await import("#outbound/browser/browsers.ts");
+  return open({ gate, settings: browser, log });
+}
+
 /** The dependencies of the commands, from the settings in this environment. */
 function compose(environment: Environment): Composition {
   // Read again at each use, because `init` creates the files that the settings name.
@@ -122,6 +129,7 @@ function compose(environment: Environment): Composition {
       const { openGate } = await import("#outbound/gate.ts");
       return openGate({ allow: config().egressAllow });
     },
+    openBrowsers: async (gate) => await openBrowsers(gate, config(), await log()),
     keySource: () => openKeySource(config()),
     hasMasterKey: () => hasMasterKey(config()),
     loadNodeTypes: async () => {

@@ -14,6 +14,7 @@ import { systemClock } from "#lib/clock.ts";
 import { systemRandom } from "#lib/random.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
+import { openBrowsers } from "#outbound/browser/browsers.ts";
 import { Chores } from "#worker/chores.ts";
 import type { OpenLivenessSession } from "#worker/liveness.ts";
 import { Quarantine } from "#worker/quarantine.ts";
@@ -48,6 +49,7 @@ export async function startWorker(
   return async () => {
     await worker.stop();
     await auditKeeper.stop();
+    await engine.browsers.close();
     await engine.expressions.close();
   };
 }
@@ -64,6 +66,7 @@ export async function startQuarantinedWorker(
     worker,
     stop: async () => {
       await worker.stop();
+      await engine.browsers.close();
       await engine.expressions.close();
     },
   };
@@ -78,6 +81,7 @@ function openEngine(config: Config, services: WorkerServices): EngineServices {
     audit: services.signing.audit,
     handleMac: (parts) => services.signing.runHandle(parts),
     gate: services.gate,
+    browsers: openBrowsers({ gate: services.gate, settings: config.browser, log: services.log }),
     fence: new SelfFence(systemClock),
     loginTurns: new LoginTurns(systemClock),
     paces: new Paces(services.db, systemClock),

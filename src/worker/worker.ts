@@ -109,6 +109,7 @@ export class Worker {
     // At the start and then rarely, and not as a chore: the folder is local, but a chore may run on another machine.
     void worker.#logFailure(() => sweepScratch(services));
     worker.#every(SWEEP_SCRATCH_EVERY_MS, () => sweepScratch(services));
+    void worker.#logFailure(() => services.browsers.sweep());
     return worker;
   }
 

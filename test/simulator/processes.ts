@@ -169,6 +169,7 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     audit: stage.signing.audit,
     handleMac: (parts) => stage.signing.runHandle(parts),
     gate: target.gateOf(self),
+    browsers: NO_BROWSERS,
     fence: new SelfFence(self.clock),
     loginTurns: new LoginTurns(self.clock),
     paces: new Paces(db, self.clock),
@@ -202,6 +203,13 @@ function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
     close: async () => {},
   };
 }
+
+const NO_BROWSERS: EngineServices["browsers"] = {
+  open: async () => await Promise.reject(new Error("No browser is simulated.")),
+  check: async () => await Promise.reject(new Error("No browser is simulated.")),
+  sweep: async () => {},
+  close: async () => {},
+};
 
 /** Its ciphers are at work in threads. */
 const trackedVault = (vault: EngineServices["vault"], { work }: World): EngineServices["vault"] => ({

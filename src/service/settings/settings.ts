@@ -4,12 +4,14 @@ import { FAILPOINTS, parseFailpoints, type FailpointAction } from "#lib/failpoin
 import { LOG_LEVELS, type LogLevel } from "#lib/log-level.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
+import type { BrowserSettings } from "#outbound/browser/browsers.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
 import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
+import { BROWSER_SETTINGS, readBrowser } from "./browser.ts";
 import { CLIENT_SECRETS_SETTING, readClientSecrets, type SecretsFile } from "./client-secrets.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./database.ts";
 import { readKey, readMasterKeyPlace } from "./keys.ts";
@@ -45,6 +47,7 @@ export interface Config extends DatabaseSettings {
   /** The quotas of each account. */
   readonly quotas: Quotas;
   readonly egressAllow: readonly string[];
+  readonly browser: BrowserSettings;
   /** Paths of the operator's own node types. */
   readonly nodeFiles: readonly string[];
   readonly logLevel: LogLevel;
@@ -148,6 +151,7 @@ export const SETTINGS: readonly Setting[] = [
     description:
       "Private addresses that Blueprints and logins may reach, separated by commas. Public ones need no entry.",
   },
+  ...BROWSER_SETTINGS,
   {
     name: "LATCHKEY_NODE_FILES",
     type: "list of files",
@@ -285,6 +289,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     trustedProxies: readTrustedProxies(read("LATCHKEY_TRUSTED_PROXIES"), problems),
     quotas: readQuotas(checked),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
+    browser: readBrowser(checked),
     nodeFiles: readNodeFiles(environment, cwd),
     logLevel: checked("LATCHKEY_LOG_LEVEL", oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(", ")}`, "info"),
     logFormat: checked(
