@@ -1,4 +1,5 @@
 import type { BrowserContext, Frame, Page, Request } from "playwright-core";
+import type { GateProxy } from "#outbound/gate-proxy.ts";
 import { mayBeDocument, mayBeLoaded, type Reach } from "./reach.ts";
 import type { RefusedRequests } from "./refused-requests.ts";
 
@@ -14,6 +15,7 @@ export type OnForeignDocument = (origin: string) => void;
 export async function guardDocuments(
   context: BrowserContext,
   reach: Reach,
+  proxy: Pick<GateProxy, "username" | "password">,
   refused: RefusedRequests,
   onForeign: OnForeignDocument,
 ): Promise<(page: Page) => Promise<void>> {
@@ -41,7 +43,18 @@ export async function guardDocuments(
       // The page may be gone by now.
       answer.catch(() => undefined);
     });
-    await session.send("Fetch.enable", { patterns: [{ urlPattern: "*", resourceType: "Document" }] });
+    // Some releases of Chromium ask only one of the sessions for the proxy's credentials, which may be this one.
+    session.on("Fetch.authRequired", ({ requestId, authChallenge: { source } }) => {
+      const authChallengeResponse =
+        source === "Proxy"
+          ? { response: "ProvideCredentials" as const, username: proxy.username, password: proxy.password }
+          : { response: "Default" as const };
+      session.send("Fetch.continueWithAuth", { requestId, authChallengeResponse }).catch(() => undefined);
+    });
+    await session.send("Fetch.enable", {
+      patterns: [{ urlPattern: "*", resourceType: "Document" }],
+      handleAuthRequests: true,
+    });
   };
   const held = new WeakMap<Page, Promise<void>>();
   const begin = (page: Page): void => {

@@ -172,7 +172,8 @@ class BrowserLife implements WatchedBrowser {
     this.#throwIfOver();
   }
 
-  async #openContext(browser: Browser, { server, username, password }: GateProxy): Promise<void> {
+  async #openContext(browser: Browser, proxy: GateProxy): Promise<void> {
+    const { server, username, password } = proxy;
     const { state } = this.#request;
     const context = await browser.newContext({
       proxy: { server, username, password },
@@ -180,7 +181,7 @@ class BrowserLife implements WatchedBrowser {
       acceptDownloads: false,
     });
     this.#context = context;
-    const guarded = await guardDocuments(context, this.#request, this.#refused, (origin) =>
+    const guarded = await guardDocuments(context, this.#request, proxy, this.#refused, (origin) =>
       this.#end(
         new BrowserError("origin_refused", `a document came from ${origin}, which is not one of the hosts`),
       ),
