@@ -138,6 +138,10 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     http: "steps, sessions and checks of logins by requests",
     oauth: "authorization servers, tokens and their renewal",
   },
+  answers: {
+    browser: "what the steps of a browser have in common: locators, conditions, checks, failures",
+    steps: "the steps of a browser, one file each",
+  },
   contract: { operator: "schemas and types of every request and response of the operator API" },
   db: {
     migrations: "the schema, step by step, and what comes of it: `schema.sql`",
@@ -162,6 +166,7 @@ export const SMALL_PLACES = [
   { name: "service/settings", within: "service", files: ["src/service/settings/**"] },
   { name: "db/embedded", within: "db", files: ["src/db/embedded*", "src/db/embedded*/**"] },
   { name: "engine/login", within: "engine", files: ["src/engine/login/**"] },
+  { name: "answers/browser", within: "answers", files: ["src/answers/browser/**"] },
   { name: "hosted/browser", within: "hosted", files: ["src/hosted/browser/**"] },
   { name: "worker/quarantine", within: "worker", files: ["src/worker/quarantine.ts"] },
   { name: "outbound/browser", within: "outbound", files: ["src/outbound/browser/**"] },
@@ -226,10 +231,17 @@ export const FENCES: readonly Fence[] = [
     modules: ["^graphile-worker($|/)"],
   },
   {
-    what: "undici and browser drivers",
+    what: "undici and other clients (playwright, proxy-chain)",
     why: "every request to another system passes the egress gate",
     where: { only: ["outbound"] },
-    modules: ["^(undici|playwright|playwright-core|proxy-chain)($|/)"],
+    modules: ["^(undici|playwright|proxy-chain)($|/)"],
+  },
+  {
+    what: "the browser's driver (playwright-core)",
+    why: "every page passes the egress gate; its errors have what was typed",
+    where: { only: ["outbound"] },
+    modules: ["^playwright-core($|/)"],
+    typesIn: ["answers/browser"],
   },
   {
     what: "sockets (node:http, https, http2, net, tls, dns, dgram)",

@@ -56,6 +56,7 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "db/embedded": ["src/db/embedded.ts", "src/db/embedded/start.ts", "src/db/embedded-postgres.ts"],
   "worker/quarantine": ["src/worker/quarantine.ts"],
   "cli/demo.ts": ["src/cli/demo.ts"],
+  "answers/browser": ["src/answers/browser/locator.ts", "src/answers/browser/deep/er/probe.ts"],
   "outbound/browser": ["src/outbound/browser/launcher.ts", "src/outbound/browser/deep/er/probe.ts"],
   "outbound/browser/driver.ts": ["src/outbound/browser/driver.ts"],
   "hosted/browser": ["src/hosted/browser/probe.ts"],
@@ -161,7 +162,8 @@ type Rule = {
 const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "pg pg-pool pg/lib/client.js", only: ["db"] },
   { modules: "graphile-worker", only: ["worker", "db"] },
-  { modules: "undici playwright-core proxy-chain", only: ["outbound"] },
+  { modules: "undici proxy-chain", only: ["outbound"] },
+  { modules: "playwright-core", only: ["outbound"], typesIn: ["answers/browser"] },
   {
     modules: "http node:http node:https node:http2 node:net node:tls node:dns node:dns/promises node:dgram",
     only: ["outbound"],

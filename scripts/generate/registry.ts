@@ -8,6 +8,7 @@ import { openApiJson, referencePage } from "./openapi.ts";
 import { operatorOpenApiJson } from "./operator-openapi.ts";
 import { schemaSql } from "./schema.ts";
 import { sdkTypes } from "./sdk-types.ts";
+import { stepPages } from "./step-pages.ts";
 import { typePages } from "./type-pages.ts";
 
 export const ROOT = new URL("../../", import.meta.url);
@@ -24,6 +25,7 @@ export const GENERATED: readonly Generated[] = [
   { path: "sdk/python/latchkey/_types.py", content: pythonTypes },
   { path: "sdk/python/latchkey/_client.py", content: () => pythonClient(ROOT) },
   ...typePages,
+  ...stepPages,
   { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
   { path: "ui/api/operations.ts", content: () => dashboardOperations(ROOT) },
   { path: "src/db/migrations/schema.sql", content: () => schemaSql(ROOT) },

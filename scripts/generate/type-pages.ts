@@ -2,6 +2,7 @@ import { strategyTemplate } from "#cli/strategy-template.ts";
 import { commonLoginKeys, commonNodeKeys } from "#domain/config-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { NodeType } from "#nodes/define-node.ts";
+import { NAMED } from "#domain/named-schema.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 import type { LoginType } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
@@ -37,13 +38,14 @@ const TAKES = {
 function nodePage(type: NodeType): string {
   const { example, gives, errors } = must(NODE_TEXTS[type.type], `the text of node type ${type.type}`);
   const isHttp = type.type === "http" || type.hasTurns === true;
+  const hosts = isHttp || type.usesCredential ? "hosts: [https://data.example.com]\n" : "";
   return page(`\`${type.type}\``, type.description, [
-    ["Keys", keyTable(type.schema, "common")],
+    ["Keys", keyTable(type.schema) || "None besides the common ones."],
     [
       "Example",
       yaml(`blueprint: example
 account: acme
-${isHttp ? "hosts: [https://data.example.com]\n" : ""}nodes:
+${hosts}nodes:
   - { id: words, type: input, refKey: words, accepts: json }
   - { id: rows, type: parse, from: words, format: json }
 ${example.replaceAll(/^/gm, "  ")}
@@ -72,7 +74,7 @@ function loginPage(type: LoginType): string {
   const { gives, errors } = must(LOGIN_TEXTS[type.type], `the text of login type ${type.type}`);
   const names_ = { name: "strat_example", account: "acme", strategy: null };
   return page(`Login: \`${type.type}\``, type.description, [
-    ["Keys", keyTable(type.schema, "login")],
+    ["Keys", keyTable(type.schema) || "None besides `type`."],
     ["Example", yaml(strategyTemplate(type.type, names_))],
     ["Result", gives],
     ["Errors", errors.length === 0 ? "None." : list(errors)],
@@ -83,22 +85,23 @@ function loginPage(type: LoginType): string {
   ]);
 }
 
-const page = (
+export const page = (
   title: string,
   summary: string,
   sections: readonly (readonly [heading: string, text: string])[],
 ): string =>
   `${[NOTE, `# ${title}`, summary, ...sections.flatMap(([heading, text]) => [`## ${heading}`, text])].join("\n\n")}\n`;
-const yaml = (text: string): string => `\`\`\`yaml\n${text}\`\`\``;
+export const yaml = (text: string): string => `\`\`\`yaml\n${text}\`\`\``;
 const list = (items: readonly string[]): string => items.map((item) => `- ${item}`).join("\n");
 const names = (keys: object): string =>
   Object.keys(keys)
     .map((key) => `\`${key}\``)
     .join(", ");
 
-function keyTable(schema: object, whose: "common" | "login"): string {
+/** Empty for a schema without keys. */
+export function keyTable(schema: object): string {
   const rows = rowsOf(JSON.parse(JSON.stringify(schema)) as JsonObject, "");
-  if (rows.length === 0) return whose === "login" ? "None besides `type`." : "None besides the common ones.";
+  if (rows.length === 0) return "";
   return ["| key | type | default | required | description |", "|---|---|---|---|---|", ...rows].join("\n");
 }
 
@@ -143,6 +146,8 @@ const SIMPLE: Readonly<Record<string, string>> = {
 };
 
 function typeOf(property: JsonObject): string {
+  const named = property[NAMED];
+  if (typeof named === "string") return named.endsWith("_step") ? "step" : "locator";
   if (property["x-expression"] !== undefined) return "expression";
   if (property["x-template"] !== undefined) return "template";
   if (property["const"] !== undefined) return `\`${JSON.stringify(property["const"])}\``;

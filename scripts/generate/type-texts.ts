@@ -36,6 +36,24 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
       "A write whose outcome is unknown and that can't be looked up: the operator must decide, or with `on_unknown: fail` the run fails.",
     ],
   },
+  browser: {
+    example: `- id: prices
+  type: browser
+  steps:
+    - goto: https://data.example.com/prices
+    - extract:
+        rows: { css: "table#prices tbody tr" }
+        columns: { article: td.article, price: td.price, sheet: "a@href" }`,
+    gives:
+      "records: one for each row that an `extract` reads, with texts as values; or a single one with the `fields` that the steps read. [Browser automation](../browser.md) explains steps and locators.",
+    errors: [
+      "A step does not find its element in time, or finds several: the message names the step and what the page has instead. The read starts again from its first step, in a new browser, as often as `retry` says.",
+      "A page can't be loaded, or is not of the hosts.",
+      "The page asks for a captcha.",
+      "The worker has no browser, or the browser ends by itself.",
+      "The node takes longer than its `timeout`.",
+    ],
+  },
   loop: {
     example: `- id: sent
   type: loop
@@ -176,6 +194,17 @@ export const LOGIN_TEXTS: Readonly<Record<string, LoginText>> = {
     errors: [
       "A step's `expect` is not met: the message names the step and the expectation, never a value. After two such rejections in a row, logins are stopped for an hour (`lockout`).",
       "An `extract` finds nothing.",
+      "All steps together take longer than `LATCHKEY_LOGIN_SECONDS`.",
+    ],
+  },
+  browser: {
+    gives:
+      "The cookies and the storage of the browser, and the headers of `session`. Requests of `http` nodes have the cookies and headers, pages of `browser` nodes the cookies and the storage. With `cache` all of it is cached (sealed), and tested with `check` before it is reused.",
+    errors: [
+      "The page shows what `rejected` of an `expect` describes: after two such rejections in a row, logins are stopped for an hour (`lockout`).",
+      "A step does not find its element in time, or finds several: the message names the step and what the page has instead.",
+      "The page that has the field is not of the hosts (`secret_refused`); the page asks for a captcha, or offers only a passkey.",
+      "The worker has no browser, or the browser ends by itself.",
       "All steps together take longer than `LATCHKEY_LOGIN_SECONDS`.",
     ],
   },

@@ -104,12 +104,17 @@ async function executeBlueprint(
     recording === null
       ? opened.adopt(await composition.openEgressGate(), async (each) => await each.close())
       : null;
+  const browsers =
+    gate === null
+      ? null
+      : opened.adopt(await composition.openBrowsers(gate), async (each) => await each.close());
   const blobs = openLocalStore(join(folder, "objects"));
   const nodes: NodeReport[] = [];
   const traced = options.trace === undefined ? null : openTraceFolder(options.trace);
   const { outcome, leaves } = await runLocally(
     {
       gate,
+      browsers,
       blobs,
       expressions: evaluator(),
       loginExpressions: evaluator(),

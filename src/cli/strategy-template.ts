@@ -22,6 +22,27 @@ login:
   check: { request: { url: /api/me }, expect: { status: [200] } }
   cache: 15m
 `,
+  browser: `fields:
+  - { key: username, label: Email, type: email, autocomplete: username }
+  - { key: password, label: Password, type: password }
+# For a sign-in that is drawn by script. With a form, type http is faster and needs no browser.
+login:
+  type: browser
+  steps:
+    - goto: /login
+    # Clicked away whenever it appears.
+    - dismiss: { role: button, name: Accept all }
+    - fill: { label: Email, with: "{{ $credential.username }}" }
+    - fill: { label: Password, with: "{{ $credential.password }}" }
+    - click: { role: button, name: Sign in }
+    # What tells a right password from a wrong one.
+    - expect: { visible: { role: heading, name: Dashboard }, rejected: { text: Wrong email or password } }
+  # What requests have besides the cookies, if the page keeps a token in its storage.
+  # session: { headers: { Authorization: "Bearer {{ $storage.local.access_token }}" } }
+  # How a kept session is tested before it is used again.
+  check: { request: { url: /api/me } }
+  cache: 8h
+`,
   basic: `fields:
   - { key: username, label: Username, type: text, autocomplete: username }
   - { key: password, label: Password, type: password }

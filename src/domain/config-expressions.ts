@@ -3,6 +3,7 @@ import { matchesSchema } from "./matches-schema.ts";
 import type { ConfigPath } from "./config-problem.ts";
 import { EXPRESSION, TEMPLATE, type ExpressionScopeKind } from "./expression.ts";
 import { isJsonObject, type Json } from "./json.ts";
+import { schemaNamedBy } from "./named-schema.ts";
 
 /** A part of a document that holds expressions. */
 export type ExpressionPlace =
@@ -37,6 +38,11 @@ export function findExpressions(
 }
 
 function* walk(schema: Schema, value: Json, path: ConfigPath): Generator<ExpressionPlace> {
+  const named = schemaNamedBy(schema);
+  if (named !== undefined) {
+    yield* walk(named as Schema, value, path);
+    return;
+  }
   const bare = schema[EXPRESSION];
   if (typeof bare === "string" && typeof value === "string") {
     yield { form: "expression", path, scope: bare as ExpressionScopeKind, source: value };

@@ -92,6 +92,17 @@ export const limits = {
   loginRetry: { backoff: "exponential", initialMs: 500, maxMs: 5_000 },
   /** Steps of a login of several requests. */
   loginStepsMax: 40,
+  /** Steps in a list of a browser, the default and the longest time of one, its pause, and the time that a `when` waits. */
+  browserStepsMax: 100,
+  browserStepMs: 10_000,
+  browserStepMsMax: 300_000,
+  browserPauseMsMax: 10_000,
+  browserWhenMs: 2_000,
+  /** Rounds of a `repeat`, and rows of an `each`. */
+  browserRoundsMax: 10_000,
+  /** Characters that one `extract` may read, and all of a node's. */
+  browserCharactersMax: 10_000_000,
+  browserNodeCharactersMax: 50_000_000,
   /** Margin of a login's lock over its timeout, so that the login ends before the lock does. */
   loginMarginMs: 10_000,
   /** Timers of Node.js with a longer delay fire at once. */

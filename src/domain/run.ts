@@ -45,6 +45,15 @@ export type RunErrorKind =
   | "timeout"
   /** A review timed out. */
   | "review_timeout"
+  /** A browser's page does not have what a step describes. */
+  | "page_changed"
+  /** A browser's page asks for what only a person has. */
+  | "captcha"
+  | "passkey_only"
+  /** The egress rules refused a browser's page. */
+  | "blocked"
+  | "browser_missing"
+  | "browser_crashed"
   | "interrupted"
   | "vault"
   | "internal";

@@ -72,6 +72,10 @@ export interface Strategy {
   readonly edition: Edition;
 }
 
+/** Origins from which the pages of a browser login may load scripts, pictures and data, besides the hosts. */
+export const resourcesOf = ({ login }: Pick<Strategy, "login">): readonly string[] =>
+  texts(login["resources"]).map((origin) => new URL(origin).origin);
+
 const text = (value: Json | undefined): string | null => (typeof value === "string" ? value : null);
 /** One text, or one per language. */
 const local = (value: Json | undefined): LocalText | null =>

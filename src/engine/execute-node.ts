@@ -191,6 +191,9 @@ async function failureWith(
   return new RunFailure(failure.kind, failure.message, { answer: shown });
 }
 
+const usualKind = ({ type, config }: PlannedNode): "data" | "target" =>
+  type.isGate === true || type.effect(config) === "none" ? "data" : "target";
+
 /** Converts anything that a node throws into the run's failure. Our own messages contain no data; others are not repeated. */
 function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFailure {
   if (error instanceof RunFailure) return error;
@@ -201,10 +204,7 @@ function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFa
   if (error instanceof OutboundError)
     return new RunFailure("target", run.redact.message(place + error.message));
   if (error instanceof NodeFailure) {
-    return new RunFailure(
-      planned.type.isGate === true || planned.type.effect(planned.config) === "none" ? "data" : "target",
-      run.redact.message(place + error.message),
-    );
+    return new RunFailure(error.kind ?? usualKind(planned), run.redact.message(place + error.message));
   }
   if (error instanceof ExpressionError) return new RunFailure("data", place + error.message);
   run.services.log.error(

@@ -123,7 +123,10 @@ async function contextOf(
     door,
     inputs: inputValues(services.blobs, run.hasInputs ? await listRunInputs(services.db, run.id) : []),
     targets,
-    openTarget: openTarget(services.gate, origins, null, undefined, null, door),
+    openTarget: openTarget(services.gate, origins, null, undefined, null, door, {
+      browsers: services.browsers,
+      resources: [],
+    }),
     bindings: [],
     outputs: new Map(run.epoch > 1 ? await readJournal(services, run) : []),
     results: new Map(),

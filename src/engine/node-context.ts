@@ -40,6 +40,7 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) =>
       await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
+    browse: async (work) => await target.browse(signal, work),
     turns:
       planned.type.hasTurns === true
         ? loopTurns(run, planned, (inner, step) => nodeContext(inner, step, expressions, signal, notes))

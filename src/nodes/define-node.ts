@@ -5,6 +5,8 @@ import type { BoundExpressions, ExpressionScopeKind, Scope } from "#domain/expre
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
+import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import type { RunErrorKind } from "#domain/run.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import type { Value } from "#domain/value.ts";
@@ -35,6 +37,11 @@ export interface NodeContext {
   input(refKey: string): Value;
   /** Through the egress gate, with the node's credential applied, restricted to its hosts. Throws OutboundError. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
+  /**
+   * Opens a browser with the node's credential, restricted to its hosts, and closes it afterwards. Throws StepFailure if there is none, or
+   * it ends by itself.
+   */
+  browse<T>(work: (browser: StepBrowser) => Promise<T>): Promise<T>;
   /** Only for a loop. */
   readonly turns: LoopTurns | null;
   /** The writes of a node whose effect is `write`. */
@@ -268,8 +275,6 @@ export function namedSources({
       ];
     case "loop":
       return [...named(config["for_each"], ["for_each"], "records"), ...filesOfSteps(config["steps"])];
-    case "browser":
-      return named(config["for_each"], ["for_each"], "records");
     case "join":
       return named(config["with"], ["with"]);
     default:
@@ -327,10 +332,16 @@ export class NodeFailure extends Error {
   override readonly name = "NodeFailure";
   /** The answer that caused it; default: the node's last one. Operators see its beginning. */
   readonly answer: OutboundResponse | null;
+  /** Why the run fails, if the node's type knows it better than that it is the target or the data. */
+  readonly kind: RunErrorKind | null;
 
-  constructor(message: string, options: { cause?: unknown; answer?: OutboundResponse } = {}) {
+  constructor(
+    message: string,
+    options: { cause?: unknown; answer?: OutboundResponse; kind?: RunErrorKind } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.answer = options.answer ?? null;
+    this.kind = options.kind ?? null;
   }
 }
 

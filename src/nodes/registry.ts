@@ -6,9 +6,6 @@ import { ExplainedError } from "#lib/explained-error.ts";
 import type { NodeType } from "./define-node.ts";
 import { readNodeFile } from "./node-file.ts";
 
-/** Types that are planned but not implemented yet. `apply` refuses them by name. */
-export const UNBUILT_NODE_TYPES = ["browser"] as const;
-
 // Not `import()`: a top-level await would delay every module that imports this one.
 const load = createRequire(import.meta.url);
 
@@ -61,8 +58,7 @@ export async function addNodeFiles(files: readonly string[]): Promise<ReadonlyMa
     }
     const { type } = read.node;
     const other = added.get(type)?.file;
-    if (builtIn.has(type) || (UNBUILT_NODE_TYPES as readonly string[]).includes(type))
-      problems.push(`${file}: the type \`${type}\` is built in; choose another name.`);
+    if (builtIn.has(type)) problems.push(`${file}: the type \`${type}\` is built in; choose another name.`);
     else if (other !== undefined)
       problems.push(`${file}: ${other} already defines the type \`${type}\`; choose another name.`);
     else added.set(type, { file, type: read.node });

@@ -3,6 +3,8 @@ import type { BoundExpressions } from "#domain/expression.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
+import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import type { RunErrorKind } from "#domain/run.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { DigestUser } from "./digest-auth.ts";
 import type { OAuthLogin } from "./oauth/oauth-access.ts";
@@ -23,6 +25,32 @@ export interface LoginSession {
   readonly extracted?: ExtractedTexts | undefined;
   /** One-time codes that this login sent. */
   readonly codes?: readonly string[] | undefined;
+  /** The cookies and storage of a browser that is logged in, for the browsers of nodes. */
+  readonly browser?: JsonObject | undefined;
+  /** It must not be cached: the browser has a key that its state does not have. */
+  readonly isRestorable?: false;
+}
+
+/** A browser that logs in. */
+export interface LoginBrowser extends StepBrowser {
+  /**
+   * What the hosts have left in the browser; their cookies are put into the jar of the login. Throws StepFailure if it is more than a
+   * session may have.
+   */
+  capture(): Promise<CapturedSession>;
+}
+
+export interface CapturedSession {
+  readonly state: JsonObject;
+  /** The storage of the hosts, by name; where two have the same name, of the first host. */
+  readonly storage: {
+    readonly local: Readonly<Record<string, string>>;
+    readonly session: Readonly<Record<string, string>>;
+  };
+  /** Whether the state brings the login back: a key that can't be read is missing from it. */
+  readonly isRestorable: boolean;
+  /** The values of the storage that may be tokens. */
+  readonly secrets: readonly string[];
 }
 
 /** Strings and numbers that a login extracted: secret ones, and those with `secret: false`. */
@@ -44,6 +72,8 @@ export interface LoginContext {
   readonly expressions: BoundExpressions;
   /** Sends with the jar's cookies, and keeps the cookies of the answer. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
+  /** Opens a browser that reaches the strategy's hosts, and closes it afterwards. Throws LoginFailure if there is none. */
+  browse<T>(work: (browser: LoginBrowser) => Promise<T>): Promise<T>;
   /** Calls a function with a context whose requests use this session: its headers, parameters and certificate. */
   within<T>(session: LoginSession, work: (context: LoginContext) => Promise<T>): Promise<T>;
   /** Waits. Throws when `signal` aborts. */
@@ -105,6 +135,8 @@ export interface LoginType {
   sendsTo?(config: JsonObject): readonly string[];
   /** Names that the steps extract, which are variables in later templates. */
   extracts?(config: JsonObject): readonly string[];
+  /** Variables of the templates in `session`, which exist once the steps are done. */
+  readonly sessionVariables?: readonly string[];
   /** Throws LoginFailure when the target refuses, OutboundError when it can't be reached. */
   login(context: LoginContext, config: JsonObject): Promise<LoginSession>;
   /**
@@ -124,9 +156,18 @@ export class LoginFailure extends Error {
   override readonly name = "LoginFailure";
   /** Whether the target received the credential and rejected it: another attempt would count against the end user's account there. */
   readonly rejected: boolean;
+  /** Why the run fails, if it is something else than a failed login. */
+  readonly kind: RunErrorKind;
 
-  constructor(message: string, { rejected = false }: { readonly rejected?: boolean } = {}) {
+  constructor(
+    message: string,
+    {
+      rejected = false,
+      kind = "login",
+    }: { readonly rejected?: boolean; readonly kind?: RunErrorKind | undefined } = {},
+  ) {
     super(message);
     this.rejected = rejected;
+    this.kind = kind;
   }
 }

@@ -5,9 +5,6 @@ import { fileURLToPath } from "node:url";
 import type { Strategy } from "#domain/strategy.ts";
 import type { LoginType } from "./define-login.ts";
 
-/** Types that are planned but not implemented yet. `apply` refuses them by name. */
-export const UNBUILT_LOGIN_TYPES = ["browser"] as const;
-
 // Not `import()`: a top-level await would delay every module that imports this one.
 const load = createRequire(import.meta.url);
 

@@ -146,14 +146,6 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     ],
   ],
   [
-    "types that are not built are refused by name",
-    "type: validate",
-    "type: browser",
-    [
-      "27:11 nodes[5].type node type `browser` is not built yet; built: `dedupe`, `filter`, `group`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`",
-    ],
-  ],
-  [
     "unknown types name the nearest one",
     "type: validate",
     "type: valdate",

@@ -85,7 +85,7 @@ test("a folder with ten mistakes lists all ten, each with file, line, column, pa
     "blueprint.yaml:13:11 nodes[1].from there is no node `lists`; did you mean `list`?",
     "blueprint.yaml:14:16 nodes[1].milestone `completed` is a built-in progress step; choose another name",
     'blueprint.yaml:15:22 nodes[1].fields.total the expression doesn\'t compile: Expected ")" before end of expression (`$number(total`)',
-    "blueprint.yaml:19:24 nodes[0].type node type `browser` is not built yet; built: `dedupe`, `filter`, `group`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`",
+    "blueprint.yaml:19:3 nodes[0] the key `steps` is missing (The steps, in order); add it",
     "strategy.yaml:4:1 feilds unknown key `feilds`; did you mean `fields`?",
     "strategy.yaml:7:46 fields[1].autocomplete a field of type `file` has no `autocomplete`; remove it",
   ]);

@@ -186,15 +186,7 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
     "  type: http\n",
     "",
     [
-      "8:3 login the key `type` is missing; login types: `basic`, `bearer`, `digest`, `headers`, `http`, `mtls`, `none`, `oauth2`, `query`",
-    ],
-  ],
-  [
-    "login types that are not built are refused by name",
-    "  type: http",
-    "  type: browser",
-    [
-      "8:9 login.type login type `browser` is not built yet; built: `basic`, `bearer`, `digest`, `headers`, `http`, `mtls`, `none`, `oauth2`, `query`",
+      "8:3 login the key `type` is missing; login types: `basic`, `bearer`, `browser`, `digest`, `headers`, `http`, `mtls`, `none`, `oauth2`, `query`",
     ],
   ],
   [

@@ -12,48 +12,10 @@ before(async () => {
 });
 after(() => bench?.[Symbol.asyncDispose]());
 
-const strategy = (fields: string, login: string) =>
-  `strategy: strat_new\naccount: acme\nhosts: ["{TARGET}"]\nfields: [${fields}]\nlogin: ${login}`;
-
 /** The problems of each document, without their lines: several documents are refused as one set. */
 async function problemsOf(documents: readonly string[]): Promise<readonly string[]> {
   return (await bench.refusals(...documents)).map((line) => line.replace(/^\d+:\d+ /, ""));
 }
-
-test("every login type that is not built", async () => {
-  const logins = ["{ type: browser, steps: [] }"];
-  const documents = logins.map((login, index) =>
-    strategy("{ key: token, type: password }", login).replace("strat_new", `strat_new_${index}`),
-  );
-  const problems = await bench.refusals(...documents);
-  // Each document has five lines and a separator; `login` is the fifth.
-  const built = "built: `basic`, `bearer`, `digest`, `headers`, `http`, `mtls`, `none`, `oauth2`, `query`";
-  assert.deepEqual(
-    problems,
-    ["browser"].map(
-      (type, index) => `${5 + 6 * index}:16 login.type login type \`${type}\` is not built yet; ${built}`,
-    ),
-  );
-});
-
-test("every node type that is not built, with keys of its own", async () => {
-  const nodes = [
-    "- { id: list, type: http, credential: it, request: { url: /x }, records: $ }",
-    "- { id: b, type: browser, credential: it, steps: [{ goto: /x }], effect: read }",
-    "- { id: out, type: output, refKey: out, from: list }",
-  ].join("\n");
-  const problems = await problemsOf([
-    blueprint("new", nodes, "credentials: { it: { strategy: strat_known } }"),
-  ]);
-  const built =
-    "built: `dedupe`, `filter`, `group`, `http`, `input`, `join`, `loop`, `map`, `output`, `parse`, `review`, `sort`, `validate`";
-  assert.deepEqual(
-    problems,
-    ["browser"].map(
-      (type, index) => `nodes[${index + 1}].type node type \`${type}\` is not built yet; ${built}`,
-    ),
-  );
-});
 
 test("every key of an http node that is not built, `$token` in a read, and the formats of parse", async () => {
   const http = (rest: string, request = "") =>

@@ -79,6 +79,7 @@ export async function runNode(
     expressions: evaluator.bind(setup.variables ?? {}),
     input: (refKey) => setup.inputs?.[refKey] ?? { form: "absent" },
     send: setup.send ?? (() => Promise.reject(new Error("nothing to send to"))),
+    browse: () => Promise.reject(new Error("no browser")),
     turns: null,
     writes: noWrites,
     review: () => Promise.reject(new Error("nobody to ask")),

@@ -60,6 +60,7 @@ export function loginContext(t: TestContext, setup: LoginSetup): LoginContext {
     field: (key) => credential[key],
     expressions: withCodes(credential, setup.codes ?? []),
     send: (request) => target.send(request, signal),
+    browse: () => Promise.reject(new Error("no browser")),
     within: async (session, work) => {
       const own = openAs(session);
       t.after(() => own.close());

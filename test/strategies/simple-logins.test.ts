@@ -5,19 +5,18 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { JsonObject } from "#domain/json.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
-import { loadLoginTypes, loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
+import { loadLoginTypes, loginTypes } from "#strategies/registry.ts";
 import { CANARY, startTarget, type Seen } from "../outbound/targets.ts";
 import { assertLoginFails, findings, logIn } from "./login-context.ts";
 
 const hosts = ["http://127.0.0.1:1"];
 
-test("the registry has every built type by its file's name, and the unbuilt ones by name only", () => {
+test("the registry has every type by its file's name", () => {
   assert.deepEqual(
     [...loginTypes.keys()],
-    ["basic", "bearer", "digest", "headers", "http", "mtls", "none", "oauth2", "query"],
+    ["basic", "bearer", "browser", "digest", "headers", "http", "mtls", "none", "oauth2", "query"],
   );
   for (const [name, { type }] of loginTypes) assert.equal(type, name);
-  for (const name of UNBUILT_LOGIN_TYPES) assert.equal(loginTypes.has(name), false);
 });
 
 test("a login type in a file of another name is refused at start", async (context) => {

@@ -3,6 +3,7 @@ import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-probl
 import { suggestion } from "#domain/config-nearest.ts";
 import { blueprintSchema, commonNodeKeys, configLimits } from "#domain/config-schema.ts";
 import { Type } from "#lib/type.ts";
+import { findGotoUrls } from "./check-browser.ts";
 import { checkBlueprintVariables, type BlueprintNames } from "./check-blueprint-variables.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkSteps, readStepExpressions, stepDrafts, withoutSteps } from "./check-steps.ts";
@@ -172,7 +173,7 @@ function checkCredential(
           },
         ];
   }
-  const urls = findRequestUrls(value, path);
+  const urls = [...findRequestUrls(value, path), ...findGotoUrls(value, path)];
   if (slot === undefined) return checkPublicUrls(urls, readOrigins(document["hosts"]));
   const filled = isKnown ? slots[slot] : undefined;
   const id = isJsonObject(filled) && typeof filled["strategy"] === "string" ? filled["strategy"] : undefined;

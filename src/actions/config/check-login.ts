@@ -5,11 +5,12 @@ import { commonLoginKeys, configLimits } from "#domain/config-schema.ts";
 import { isSecretField } from "#domain/strategy.ts";
 import { explainSecretUse, findSecretUses, secretFields } from "#expressions/secret-use.ts";
 import type { LoginType } from "#strategies/define-login.ts";
-import { loginTypes, UNBUILT_LOGIN_TYPES } from "#strategies/registry.ts";
+import { loginTypes } from "#strategies/registry.ts";
+import { checkStepSecrets, findGotoUrls } from "./check-browser.ts";
 import { checkLoginVariables } from "./check-login-variables.ts";
 import { checkSignInVariables } from "./check-sign-in-variables.ts";
 import { checkCredentialUrls, findRequestUrls } from "./check-request-urls.ts";
-import { checkDuration, readOrigins, withoutSamePlace } from "./check-values.ts";
+import { checkDuration, checkOrigins, readOrigins, withoutSamePlace } from "./check-values.ts";
 import { readExpressions } from "./read-expressions.ts";
 import { checkTyped, ownKeys, withCommonKeys } from "./typed-config.ts";
 
@@ -54,11 +55,18 @@ export function checkLogin(login: JsonObject, strategy: JsonObject): readonly Co
   return [
     ...durations,
     ...checkCacheFits(loginType, login),
+    ...(type === "browser" ? checkOrigins(login["resources"], [...PATH, "resources"]) : []),
     ...ofType,
     ...withoutSamePlace(ofRequests, ofType),
     ...ofVariables,
     // A field that does not exist is not secret.
-    ...withoutSamePlace(checkSecretUses(loginType, login, strategy["fields"]), ofVariables),
+    ...withoutSamePlace(
+      [
+        ...checkSecretUses(loginType, login, strategy["fields"]),
+        ...checkStepSecrets(login, uses, secretFields(readFields(strategy["fields"]))),
+      ],
+      ofVariables,
+    ),
   ];
 }
 
@@ -68,14 +76,17 @@ function checkSecretUses(
   login: JsonObject,
   fields: Json | undefined,
 ): readonly ConfigFinding[] {
+  const uses = findSecretUses(type.schema, login, secretFields(readFields(fields)), PATH);
+  return uses.map((use) => ({ path: use.path, message: explainSecretUse(use) }));
+}
+
+function readFields(fields: Json | undefined): readonly { readonly key: string; readonly secret: boolean }[] {
   const list: readonly Json[] = Array.isArray(fields) ? fields : [];
-  const known = list.flatMap((field) =>
+  return list.flatMap((field) =>
     isJsonObject(field) && typeof field["key"] === "string"
       ? [{ key: field["key"], secret: isSecretField(field) }]
       : [],
   );
-  const uses = findSecretUses(type.schema, login, secretFields(known), PATH);
-  return uses.map((use) => ({ path: use.path, message: explainSecretUse(use) }));
 }
 
 function checkCacheFits(type: LoginType, login: JsonObject): readonly ConfigFinding[] {
@@ -88,7 +99,13 @@ function checkCacheFits(type: LoginType, login: JsonObject): readonly ConfigFind
 function checkUrls(login: JsonObject, hosts: Json | undefined): readonly ConfigFinding[] {
   const read = readOrigins(hosts);
   const isWhole = Array.isArray(hosts) && hosts.length > 0 && hosts.length === read.length;
-  return isWhole ? checkCredentialUrls(findRequestUrls(login, PATH), read, "this strategy") : [];
+  return isWhole
+    ? checkCredentialUrls(
+        [...findRequestUrls(login, PATH), ...findGotoUrls(login, PATH)],
+        read,
+        "this strategy",
+      )
+    : [];
 }
 
 function explainType(type: Json | undefined): ConfigFinding {
@@ -97,9 +114,6 @@ function explainType(type: Json | undefined): ConfigFinding {
     return { path: PATH, message: `the key \`type\` is missing; login types: ${quoteList(built)}` };
   const path = [...PATH, "type"];
   if (typeof type !== "string") return { path, message: `must be one of ${quoteList(built)}` };
-  if ((UNBUILT_LOGIN_TYPES as readonly string[]).includes(type)) {
-    return { path, message: `login type ${quote(type)} is not built yet; built: ${quoteList(built)}` };
-  }
   return { path, message: `unknown login type ${quote(type)}${suggestion(type, built, "there are")}` };
 }
 
@@ -117,6 +131,7 @@ function readFieldTypes(fields: Json | undefined): ReadonlyMap<string, string | 
 function extractedBefore(type: LoginType, login: JsonObject, path: ConfigPath): readonly string[] {
   const [key, step] = path.slice(PATH.length);
   if (key === "check") return [];
+  if (key === "session" && type.sessionVariables !== undefined) return type.sessionVariables;
   const { steps } = login;
   if (key !== "steps" || typeof step !== "number" || !Array.isArray(steps)) return extractsOf(type, login);
   return extractsOf(type, { ...login, steps: steps.slice(0, step) });

@@ -1,10 +1,10 @@
 import { isJsonObject, type Json } from "#domain/json.ts";
-import { quote, quoteList, type ConfigFinding } from "#domain/config-problem.ts";
+import { quote, type ConfigFinding } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { commonNodeKeys, configLimits } from "#domain/config-schema.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { BUILT_IN_STEPS } from "#domain/run.ts";
-import { nodeTypes, OWN_TYPE_REMEDY, UNBUILT_NODE_TYPES } from "#nodes/registry.ts";
+import { nodeTypes, OWN_TYPE_REMEDY } from "#nodes/registry.ts";
 import { Type } from "#lib/type.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkDuration, checkUnique } from "./check-values.ts";
@@ -48,8 +48,6 @@ function checkNode(draft: DraftNode): readonly ConfigFinding[] {
 
 function explainType(type: string): string {
   const built = [...nodeTypes.keys()];
-  if ((UNBUILT_NODE_TYPES as readonly string[]).includes(type))
-    return `node type ${quote(type)} is not built yet; built: ${quoteList(built)}`;
   const near = suggestion(type, built, "there are");
   return `unknown node type ${quote(type)}${near}${near.includes("did you mean") ? "" : `; ${OWN_TYPE_REMEDY}`}`;
 }

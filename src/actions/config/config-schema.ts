@@ -8,6 +8,7 @@ import {
   strategySchema,
 } from "#domain/config-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { listNamedSchemas, NAMED } from "#domain/named-schema.ts";
 import { nodeTypes } from "#nodes/registry.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { withCommonKeys } from "./typed-config.ts";
@@ -42,6 +43,7 @@ export function configSchema(): JsonObject {
       blueprint: withParts(blueprintSchema, { nodes: { items: { $ref: "#/$defs/node" } } }),
       node: byType("node", nodes),
       ...definitions("node", nodes, commonNodeKeys),
+      ...namedDefinitions([...logins, ...nodes]),
     },
   };
 }
@@ -87,6 +89,12 @@ function definitions(
   );
 }
 
+/** Schemas that contain themselves, such as the steps of a browser. */
+function namedDefinitions(types: readonly Typed[]): JsonObject {
+  const named = types.flatMap(({ schema }) => [...listNamedSchemas(schema)]);
+  return Object.fromEntries(named.map(([name, schema]) => [name, plain(schema)]));
+}
+
 /** Keys of a document whose items have separate schemas. */
 function withParts(schema: TSchema, parts: Readonly<Record<string, JsonObject>>): JsonObject {
   const { properties, ...rest } = plain(schema);
@@ -106,6 +114,9 @@ function plain(schema: TSchema): JsonObject {
 function withoutAnnotations(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutAnnotations);
   if (!isJsonObject(value)) return value;
+  const { [NAMED]: name, description } = value;
+  if (typeof name === "string")
+    return { $ref: `#/$defs/${name}`, ...(typeof description === "string" && { description }) };
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !key.startsWith("x-"))

@@ -3,6 +3,7 @@ import { Type } from "#lib/type.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { ConfigFinding, ConfigPath } from "#domain/config-problem.ts";
+import { findNamedParts } from "#domain/named-schema.ts";
 import { checkShape } from "./check-shape.ts";
 
 /** What node types and login types have in common for the check. */
@@ -48,7 +49,13 @@ export function checkTyped(
     readonly check: (config: JsonObject) => readonly ConfigFinding[];
   },
 ): readonly ConfigFinding[] {
-  const shape = checkShape(withCommonKeys(common, type), value, path);
+  const schema = withCommonKeys(common, type);
+  const shape = [
+    ...checkShape(schema, value, path),
+    ...[...findNamedParts(schema, value, path)].flatMap((part) =>
+      checkShape(part.schema, part.value, part.path),
+    ),
+  ];
   const config = validPart(
     type.schema,
     ownKeys(value, common),

@@ -5,7 +5,8 @@ import type { NewResult } from "#db/runs/run-results.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
-import type { Strategy } from "#domain/strategy.ts";
+import { resourcesOf, type Strategy } from "#domain/strategy.ts";
+import { StepFailure } from "#answers/browser/step-failure.ts";
 import type { Value } from "#domain/value.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
@@ -29,11 +30,12 @@ import type { NodeOutput, PlannedNode } from "#engine/run-context.ts";
 import { RunFailure, RunParked, RunStopped } from "#engine/run-ended.ts";
 import { cookieSecrets, openRunSecrets } from "#engine/redaction/run-secrets.ts";
 import { Scratch } from "#engine/outputs/spool.ts";
-import { openTarget, type TargetSession } from "#engine/login/target-session.ts";
+import { NO_BROWSER, openTarget, type TargetSession } from "#engine/login/target-session.ts";
 
-export interface LocalServices extends Omit<LocalLoginServices, "gate"> {
+export interface LocalServices extends Omit<LocalLoginServices, "gate" | "browsers"> {
   /** null: nothing is sent; `exchanges` answer. */
   readonly gate: LocalLoginServices["gate"] | null;
+  readonly browsers: LocalLoginServices["browsers"] | null;
   readonly blobs: BlobStore;
   readonly expressions: Evaluator;
   readonly log: Log;
@@ -197,7 +199,8 @@ async function openTargets(
 ): Promise<OpenTargets> {
   const gate = services.gate && (services.trace?.watch(services.gate) ?? services.gate);
   const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
-  if (gate === null) return replayedTargets(asked, hosts);
+  const { browsers } = services;
+  if (gate === null || browsers === null) return replayedTargets(asked, hosts);
   const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
   const secrets = openRunSecrets([], namesOf(asked.blueprint));
   const leaves = makeRedactor([]);
@@ -206,20 +209,28 @@ async function openTargets(
     const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
     const { strategy, fields } = credential;
     services.trace?.at(`login of ${slot}`);
-    const loggedIn = await logInLocally({ ...services, gate }, credential, signal);
+    const loggedIn = await logInLocally({ ...services, gate, browsers }, credential, signal);
     const { session } = loggedIn;
     secrets.add(loggedIn.secrets);
     leaves.add([...secretsOfAllFields(strategy, fields), ...sessionSecrets(strategy, fields, session)]);
     const handles = openHandles(mac, { runId: asked.id, credentialId: slot });
     handles.add(loggedIn.fromTarget, loggedIn.fromEndUser);
     const door = openDoor(secrets, handles);
-    const target = openTarget(gate, strategy.hosts, session, undefined, null, {
-      ...door,
-      learn: (cookies) => {
-        door.learn(cookies);
-        leaves.addPassing(cookieSecrets(cookies));
+    const target = openTarget(
+      gate,
+      strategy.hosts,
+      session,
+      undefined,
+      null,
+      {
+        ...door,
+        learn: (cookies) => {
+          door.learn(cookies);
+          leaves.addPassing(cookieSecrets(cookies));
+        },
       },
-    });
+      { browsers, resources: resourcesOf(strategy) },
+    );
     opened.defer(async () => await target.close());
     targets.set(slot, [target, strategy.hosts]);
   }
@@ -233,7 +244,7 @@ async function openTargets(
       ]),
     ),
     publicTarget: recordTarget(
-      openTarget(gate, hosts, null, undefined, null, door),
+      openTarget(gate, hosts, null, undefined, null, door, { browsers, resources: [] }),
       hosts,
       leaves,
       asked.exchanges,
@@ -254,6 +265,7 @@ function replayedTargets(
   const replayed = (origins: readonly string[]): TargetSession => ({
     send: async (request) => await send(request, origins),
     jar: openJar(),
+    browse: async () => await Promise.reject(new StepFailure("browser_missing", NO_BROWSER)),
     close: async () => {},
   });
   return {

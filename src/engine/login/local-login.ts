@@ -7,6 +7,7 @@ import { must } from "#lib/assert.ts";
 import { systemClock } from "#lib/clock.ts";
 import { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
 import { LoginFailure } from "#strategies/define-login.ts";
 import type { TokenSet } from "#strategies/oauth/oauth-access.ts";
 import { loginTypes } from "#strategies/registry.ts";
@@ -29,6 +30,7 @@ import type { Trace } from "#engine/local/trace.ts";
 
 export interface LocalLoginServices {
   readonly gate: Gate;
+  readonly browsers: Browsers;
   readonly loginExpressions: Evaluator;
   /** From the author's own file. */
   readonly clientSecret: (account: string, reference: SecretReference) => FoundSecret;
@@ -82,7 +84,8 @@ export async function logInLocally(
     if (!(error instanceof LoginFailure) && !(error instanceof OutboundError)) throw error;
     const redact = makeRedactor(secretsOfAllFields(strategy, fields));
     const shown = await shownOf(error);
-    throw new RunFailure("login", `${strategy.id}: ${redact.message(error.message)}`, shown);
+    const kind = error instanceof LoginFailure ? error.kind : "login";
+    throw new RunFailure(kind, `${strategy.id}: ${redact.message(error.message)}`, shown);
   } finally {
     read.push(...sessionSecrets(strategy, fields, new Secret(context.course().session)));
     await trace?.endLogin(read, givenSecrets(strategy, fields));
@@ -90,7 +93,7 @@ export async function logInLocally(
 }
 
 function meansOf(
-  { gate, loginExpressions, clientSecret, nowMs }: LocalLoginServices,
+  { gate, browsers, loginExpressions, clientSecret, nowMs }: LocalLoginServices,
   account: string,
   accessToken: Secret | null,
 ): LoginMeans {
@@ -110,6 +113,7 @@ function meansOf(
   };
   return {
     gate,
+    browsers,
     expressions: loginExpressions,
     clock: systemClock,
     nowMs: async () => nowMs(),

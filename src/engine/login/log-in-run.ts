@@ -2,18 +2,21 @@ import { findCachedVersion, lookUpDocument } from "#db/config-documents.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import { failStep } from "#db/runs/run-steps.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
-import type { Strategy } from "#domain/strategy.ts";
+import { resourcesOf, type Strategy } from "#domain/strategy.ts";
 import { answerLine } from "#domain/shown-answer.ts";
 import { must } from "#lib/assert.ts";
+import { isJsonObject } from "#domain/json.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
+import { openExpiringTarget } from "./expiring-target.ts";
+import type { ConditionConfig } from "#answers/browser/condition-config.ts";
 import { openDestination } from "./destination.ts";
 import { namesOf } from "#engine/document-names.ts";
-import { openDoor } from "#engine/redaction/door.ts";
+import { openDoor, type Door } from "#engine/redaction/door.ts";
 import { openHandles } from "#engine/redaction/handles.ts";
-import { logInWith } from "./login.ts";
+import { logInWith, type LoginRequest } from "./login.ts";
 import { LoginTrace } from "./login-trace.ts";
 import type { RunPlan } from "#engine/plan-run.ts";
 import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
@@ -127,12 +130,11 @@ async function logInToAll(
       return session;
     };
     const first = await logInKnown(signal);
-    const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
-      openTarget(services.gate, origins, session, jar, beforeHop, door);
-    // Sending a password again on every 401 would lock users out: only logins that renew without it do so.
-    const target = loginTypes.get(strategy.login.type)?.keepsItsOwnSession
-      ? openRenewingTarget(first, open, async (refused, at) => await logInKnown(at, refused))
-      : open(first);
+    const target = targetOf(
+      { ...request, strategy, door },
+      first,
+      async (refused, at) => await logInKnown(at, refused),
+    );
     opened.defer(async () => await target.close());
     targets.set(credential.slot, target);
   }
@@ -140,6 +142,39 @@ async function logInToAll(
   if (missing) throw new RunFailure("credential_deleted", `The slot "${missing.slot}" has no credential.`);
   return { targets, secrets };
 }
+
+type Renew = (refused: Secret<LoginSession>, signal: AbortSignal) => Promise<Secret<LoginSession>>;
+
+/** The target that a login has opened, and whether it can be opened again in the middle of a node. */
+function targetOf(
+  {
+    services,
+    origins,
+    beforeHop,
+    strategy,
+    door,
+  }: Pick<LoginRequest, "services" | "origins" | "beforeHop"> & {
+    readonly strategy: Strategy;
+    readonly door: Door;
+  },
+  first: Secret<LoginSession>,
+  renew: Renew,
+): TargetSession {
+  const { type, expired } = strategy.login;
+  const browsing = {
+    browsers: services.browsers,
+    resources: resourcesOf(strategy),
+    expired: expiredOf(strategy),
+  };
+  const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
+    openTarget(services.gate, origins, session, jar, beforeHop, door, browsing);
+  // Sending a password again on every 401 would lock users out: only logins that renew without it do so.
+  if (loginTypes.get(type)?.keepsItsOwnSession) return openRenewingTarget(first, open, renew);
+  return expired === undefined ? open(first) : openExpiringTarget(first, open, renew);
+}
+
+const expiredOf = ({ login }: Strategy): ConditionConfig | null =>
+  isJsonObject(login["expired"]) ? (login["expired"] as ConditionConfig) : null;
 
 /**
  * The hosts of the run's version (`origins`), and all origins that its login may use (`inForce`, hosts included). If a list was

@@ -1,6 +1,7 @@
 import type { StrategyVersion } from "#db/config-documents.ts";
 import type { BoundExpressions, Scope } from "#domain/expression.ts";
 import { fieldVariable } from "#domain/field-values.ts";
+import { resourcesOf } from "#domain/strategy.ts";
 import type { MayLeave, OutboundResponse } from "#domain/http-exchange.ts";
 import type { Json } from "#domain/json.ts";
 import { analyseTemplate } from "#expressions/analyse.ts";
@@ -12,6 +13,8 @@ import type { LoginContext, LoginSession, LoginSteps } from "#strategies/define-
 import type { OAuthLogin } from "#strategies/oauth/oauth-access.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
+import { browseToLogIn } from "./browse.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
@@ -21,6 +24,7 @@ export type CredentialFields = ReadonlyMap<string, string>;
 /** The parts that differ between a login in the service and one in a local run. */
 export interface LoginMeans {
   readonly gate: Gate;
+  readonly browsers: Browsers;
   readonly expressions: Evaluator;
   /** For waits between requests. */
   readonly clock: Clock;
@@ -95,6 +99,12 @@ export function loginContext(
     field: (key) => fields.reveal().get(key),
     expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
     send: sendTo(openAs(null)),
+    browse: async (work) => {
+      const { origins, beforeHop, mayLeave } = request;
+      const resources = resourcesOf(request.strategy.strategy);
+      const place = { browsers: means.browsers, origins, resources, beforeHop, mayLeave };
+      return await browseToLogIn({ ...place, login: null, jar }, signal, work);
+    },
     within: async (session, work) => {
       const target = openAs(new Secret(session));
       watched.within.push(session);

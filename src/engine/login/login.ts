@@ -74,7 +74,8 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
       const { id } = request.strategy.strategy;
       if (hidden !== null) throw new RunFailure("login", `${id}: ${NOT_SHOWN}${more}`);
       const shown = await shownOf(error);
-      throw new RunFailure("login", `${id}: ${clean(error.message)}${more}`, shown);
+      const kind = error instanceof LoginFailure ? error.kind : "login";
+      throw new RunFailure(kind, `${id}: ${clean(error.message)}${more}`, shown);
     }
     throw error;
   } finally {
@@ -99,7 +100,9 @@ async function openSession(
   const type = must(loginTypes.get(strategy.login.type), `login type ${strategy.login.type}`);
   if (strategy.cacheMs > 0 && !request.trace) {
     const cached = await openCachedLogin(services, request, version);
-    if (cached && (await isStillValid(request, type, fields, cached))) return cached;
+    // Its pages have just said that it is over, whatever `check` says.
+    const isOver = request.refused !== undefined;
+    if (cached && !isOver && (await isStillValid(request, type, fields, cached))) return cached;
     if (cached) await deleteLoginSession(services.db, request.credentialId);
   }
   const { type: _type, ...config } = strategy.login;
@@ -110,7 +113,7 @@ async function openSession(
   // A login with too many values is not cached either.
   secretValues(strategy, fields, new Secret(session));
   // The codes of a cached login are long used up.
-  if (strategy.cacheMs > 0)
+  if (strategy.cacheMs > 0 && session.isRestorable !== false)
     await cacheLogin(services, request, version, new Secret(session), strategy.cacheMs);
   return new Secret({ ...session, codes: context.codes });
 }
@@ -145,6 +148,7 @@ function meansOf(request: LoginRequest): LoginMeans {
   };
   return {
     gate: services.gate,
+    browsers: services.browsers,
     expressions: services.loginExpressions,
     clock: services.clock,
     nowMs,

@@ -50,6 +50,7 @@ export function openRenewingTarget(
       return await holding.target.send(request, signal, keep, mayLeave);
     },
     jar: holding.target.jar,
+    browse: async (...asked) => await holding.target.browse(...asked),
     close: async () => await holding.target.close(),
   };
 }

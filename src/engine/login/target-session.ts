@@ -1,5 +1,6 @@
 import {
   OutboundError,
+  type MayLeave,
   type KeepBody,
   type OutboundRequest,
   type OutboundResponse,
@@ -10,6 +11,9 @@ import { limits } from "#domain/limits.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
+import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import { StepFailure } from "#answers/browser/step-failure.ts";
+import { browseAs, type BrowseMeans } from "./browse.ts";
 import { openDigest, type DigestExchange } from "./digest-session.ts";
 import type { Door } from "#engine/redaction/door.ts";
 import {
@@ -27,6 +31,8 @@ type SendRest = Parameters<SendOutbound> extends [OutboundRequest, ...infer Rest
 export interface TargetSession {
   readonly send: SendOutbound;
   readonly jar: SessionJar;
+  /** Opens a browser that is logged in, and closes it afterwards. Throws StepFailure. */
+  browse<T>(signal: AbortSignal, work: (browser: StepBrowser) => Promise<T>, mayLeave?: MayLeave): Promise<T>;
   /** Closes connections that only this session uses. */
   close(): Promise<void>;
 }
@@ -44,6 +50,7 @@ export function openTarget(
   jar: SessionJar = openJar(login?.reveal().cookies ?? undefined),
   beforeHop: BeforeHop | null = null,
   door: Door | null = null,
+  browsing: Browsing | null = null,
 ): TargetSession {
   const { query = [], certificate, digest } = login?.reveal() ?? {};
   const own = certificate === undefined ? null : gate.present(certificate);
@@ -64,9 +71,20 @@ export function openTarget(
     send: async (request, signal, keep, mayLeave) =>
       await mapGateErrors(send(request, signal, keep, mayLeave), door),
     jar,
+    browse: async (signal, work, mayLeave) => {
+      const means = { origins, login, jar, beforeHop, mayLeave };
+      if (browsing === null) throw new StepFailure("browser_missing", NO_BROWSER);
+      return await browseAs({ ...means, ...browsing }, signal, work);
+    },
     close: async () => await own?.close(),
   };
 }
+
+/** Where the browsers of nodes come from, and what their pages may load besides the hosts. */
+export type Browsing = Pick<BrowseMeans, "browsers" | "resources" | "expired">;
+
+/** For the targets of a replay. */
+export const NO_BROWSER = "a recording has no browser: run the Blueprint without `--replay`";
 
 /** The state that all requests of a session share. */
 interface Way {

@@ -1,0 +1,157 @@
+import type { Locator } from "playwright-core";
+import { shorten } from "#domain/config-problem.ts";
+import { ExpressionError } from "#domain/expression.ts";
+import type { StepRun } from "./define-step.ts";
+import { describeLocator, type LocatorConfig } from "./locator.ts";
+import { namesOf, nearestTo, type Named } from "./nearest-names.ts";
+import { StepFailure } from "./step-failure.ts";
+
+/** What the step has looked for last. */
+export interface Focus {
+  /** As in the document, for messages: what a template gives is data. */
+  written: LocatorConfig | null;
+  rendered: LocatorConfig | null;
+  found: Locator | null;
+}
+
+/** How long the explanation of a failure may take. */
+const LOOK_MS = 2_000;
+
+/**
+ * Why a step failed, in our words: what the page has instead of what the step looks for. Null: the error is not the step's (an
+ * expression, a bug), and passes unchanged.
+ */
+export async function explainFailure(
+  error: unknown,
+  run: StepRun,
+  focus: Focus,
+): Promise<StepFailure | null> {
+  if (error instanceof StepFailure && error.message !== "" && !isOfPage(error)) return error;
+  if (!(error instanceof StepFailure) && !isOfDriver(error)) return null;
+  const ended = run.browser.ended();
+  if (ended !== null) return ended;
+  if (run.page.isClosed()) return new StepFailure("browser_crashed", "the page was closed");
+  const known = knownFailure(error, run);
+  if (known !== null && !isOfPage(known)) return known;
+  const obstacle = await findObstacle(run);
+  if (obstacle !== null) return obstacle;
+  const failure = known ?? (await lookedFor(error, run, focus));
+  const refused = run.browser.refused();
+  const origins = refused.slice(0, 5).map(({ origin, count }) => `${origin} (${count})`);
+  const note = origins.length === 0 ? "" : `; refused requests of the page: ${origins.join(", ")}`;
+  const instead = known === null || focus.rendered === null ? "" : await foundInstead(run, focus.rendered);
+  return new StepFailure(failure.code, `${failure.message}${instead}${at(run)}${note}`);
+}
+
+/** What was found instead may explain it. */
+const isOfPage = ({ code }: StepFailure): boolean => ["unexpected", "not_found"].includes(code);
+
+/** A field that gets no secret is explained like one that can't be clicked. */
+const LOOKED_FOR = ["not_found", "ambiguous", "not_ready"];
+
+function knownFailure(error: unknown, run: StepRun): StepFailure | null {
+  if (!(error instanceof StepFailure)) return navigationFailure(error, run);
+  return LOOKED_FOR.includes(error.code) && error.message === "" ? null : error;
+}
+
+/** The driver's errors by their names; ours, and those of a bug, have others. */
+const isOfDriver = (error: unknown): boolean =>
+  error instanceof Error &&
+  !(error instanceof ExpressionError) &&
+  ["Error", "TimeoutError", "TargetClosedError"].includes(error.name);
+
+/** A page that could not be opened. Of the driver's text only the name of the network error is used. */
+function navigationFailure(error: unknown, run: StepRun): StepFailure | null {
+  const name = error instanceof Error ? /\bnet::(ERR_[A-Z0-9_]{1,60})\b/.exec(error.message)?.[1] : undefined;
+  if (name === undefined) return null;
+  const refused = run.browser.refused().map(({ origin }) => origin);
+  return refused.length > 0 && /BLOCKED|ABORTED|TUNNEL|PROXY/.test(name)
+    ? new StepFailure("blocked", `the egress rules refused ${refused.slice(0, 5).join(", ")}`)
+    : new StepFailure("unreachable", `the page could not be loaded (${name})`);
+}
+
+/** The page's URL without its query, which may have tokens. */
+function at(run: StepRun): string {
+  const url = URL.parse(run.page.url());
+  return url === null || url.origin === "null"
+    ? ""
+    : `; the page is ${shorten(url.origin + url.pathname, 200)}`;
+}
+
+/** The state of what the step looked for. */
+async function lookedFor(error: unknown, run: StepRun, focus: Focus): Promise<StepFailure> {
+  const { written: locator, rendered, found } = focus;
+  if (locator === null || rendered === null || found === null)
+    return error instanceof Error && error.name === "TimeoutError"
+      ? new StepFailure("timeout", `it took longer than ${run.timeoutMs / 1_000} s`)
+      : new StepFailure("unreachable", "the page was replaced by another one in the meantime");
+  const count = await quiet(found.count(), 0);
+  if (count === 0)
+    return new StepFailure(
+      "not_found",
+      `there is no ${describeLocator(locator)}${await foundInstead(run, rendered)}`,
+    );
+  if (count > 1) {
+    const matches = await describeMatches(found, count);
+    return new StepFailure(
+      "ambiguous",
+      `${count} elements match ${describeLocator(locator)}: ${matches}; use \`exact\`, \`in\` or \`nth\``,
+    );
+  }
+  const isVisible = await quiet(found.isVisible(), false);
+  const isEnabled = isVisible && (await quiet(found.isEnabled({ timeout: LOOK_MS }), false));
+  const state = !isVisible ? "is not visible" : !isEnabled ? "is disabled" : "can't be used";
+  const why = isEnabled ? " (it moves, is read-only, or something covers it; see `dismiss`)" : "";
+  return new StepFailure("not_ready", `${describeLocator(locator)} ${state}${why}`);
+}
+
+/** `; there are: "Log in", "Help"`, or nothing. */
+async function foundInstead(run: StepRun, locator: LocatorConfig): Promise<string> {
+  const names = nearestTo(locator, await namesIn(run.page.locator("css=:root")));
+  return names.length === 0
+    ? ""
+    : `; there are: ${names.map(({ role, name }) => `${role} "${name}"`).join(", ")}`;
+}
+
+const SHOWN_MATCHES_MAX = 5;
+
+async function describeMatches(found: Locator, count: number): Promise<string> {
+  const shown = Math.min(count, SHOWN_MATCHES_MAX);
+  const all: string[] = [];
+  for (let index = 0; index < shown; index++) {
+    const [named] = await namesIn(found.nth(index));
+    all.push(named === undefined ? `nth ${index}` : `${named.role} "${named.name}"`);
+  }
+  return `${all.join(", ")}${count > shown ? ", …" : ""}`;
+}
+
+async function namesIn(element: Locator): Promise<readonly Named[]> {
+  return namesOf(await quiet(element.ariaSnapshotJSON({ timeout: LOOK_MS }), null));
+}
+
+/** The page may be gone, or hang: then there is nothing to say. */
+async function quiet<T>(asked: Promise<unknown>, otherwise: T): Promise<T> {
+  const timer = Promise.withResolvers<T>();
+  const id = setTimeout(() => timer.resolve(otherwise), LOOK_MS);
+  try {
+    return (await Promise.race([asked.catch(() => otherwise), timer.promise])) as T;
+  } finally {
+    clearTimeout(id);
+  }
+}
+
+const CAPTCHA =
+  'css=iframe[src*="recaptcha/"], iframe[src*="hcaptcha.com"], iframe[src*="challenges.cloudflare.com"], iframe[src*="arkoselabs"], .g-recaptcha, .h-captcha, .cf-turnstile';
+
+/** What no step can overcome. */
+async function findObstacle(run: StepRun): Promise<StepFailure | null> {
+  const captchas = await quiet(run.page.locator(CAPTCHA).filter({ visible: true }).count(), 0);
+  if (captchas > 0)
+    return new StepFailure("captcha", `the page asks for a captcha, which a person must solve${at(run)}`);
+  if (run.place !== "login") return null;
+  const passwords = await quiet(run.page.locator('css=input[type="password"]').count(), 1);
+  const passkeys = run.page.getByRole("button", { name: /passkey|security key/i });
+  return passwords === 0 && (await quiet(passkeys.filter({ visible: true }).count(), 0)) > 0
+    ? new StepFailure("passkey_only", `the page offers only a passkey${at(run)}`)
+    : null;
+}

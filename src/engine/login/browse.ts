@@ -1,0 +1,192 @@
+import type { ConditionConfig } from "#answers/browser/condition-config.ts";
+import { StepFailure, type StepFailureCode } from "#answers/browser/step-failure.ts";
+import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
+import { Secret } from "#lib/secret.ts";
+import { BrowserError, type BrowserFailure } from "#outbound/browser/browser-error.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
+import type { OpenBrowser } from "#outbound/browser/open-browser.ts";
+import type { BrowserState } from "#outbound/browser/state.ts";
+import type { CapturedSession, LoginBrowser, LoginSession } from "#strategies/define-login.ts";
+import type { SessionJar } from "#strategies/http/session-jar.ts";
+import type { BeforeHop } from "./record-use.ts";
+
+/** What a browser of a login or a node is opened with. */
+export interface BrowseMeans {
+  readonly browsers: Browsers;
+  /** Origins that the pages may show. A relative URL is resolved against the first one. */
+  readonly origins: readonly string[];
+  /** Further origins from which the pages may load scripts, pictures and data. */
+  readonly resources: readonly string[];
+  /** The condition by which a page says that the session has ended. */
+  readonly expired?: ConditionConfig | null | undefined;
+  readonly login: Secret<LoginSession> | null;
+  readonly jar: SessionJar;
+  /** Records each origin before it receives anything of a credential. */
+  readonly beforeHop: BeforeHop | null;
+  readonly mayLeave?: MayLeave | undefined;
+}
+
+/** Opens a browser for a node: with the login's cookies and storage, restricted to its hosts. Closes it afterwards. */
+export async function browseAs<T>(
+  means: BrowseMeans,
+  signal: AbortSignal,
+  work: (browser: StepBrowser) => Promise<T>,
+): Promise<T> {
+  return await withBrowser(means, signal, async (browser) => await work(stepBrowser(means, browser)));
+}
+
+/** Opens a browser for a login. Its cookies go into the jar of the login. */
+export async function browseToLogIn<T>(
+  means: BrowseMeans,
+  signal: AbortSignal,
+  work: (browser: LoginBrowser) => Promise<T>,
+): Promise<T> {
+  return await withBrowser(means, signal, async (browser) => {
+    const capture = async (): Promise<CapturedSession> =>
+      await ours(async () => await captureInto(means, browser));
+    return await work({ ...stepBrowser(means, browser), capture });
+  });
+}
+
+async function withBrowser<T>(
+  { browsers, origins, resources, login, jar, beforeHop, mayLeave }: BrowseMeans,
+  signal: AbortSignal,
+  work: (browser: OpenBrowser) => Promise<T>,
+): Promise<T> {
+  let refusal: OutboundError | null = null;
+  const admit = async (origin: URL): Promise<void> => {
+    mayLeave?.();
+    await beforeHop?.(origin, true).catch((error: unknown) => {
+      if (error instanceof OutboundError) refusal ??= error;
+      throw error;
+    });
+  };
+  // Scripts from there run in pages that get the credential.
+  for (const origin of resources) await admit(new URL(origin));
+  try {
+    const browser = await ours(
+      async () =>
+        await browsers.open({
+          hosts: origins,
+          resources,
+          state: new Secret(stateOf(login, jar)),
+          beforeConnect: admit,
+          timeoutMs: limits.timerMsMax,
+          signal,
+        }),
+    );
+    try {
+      return await work(browser);
+    } finally {
+      await browser.close();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    // What the page says about it is that it can't be reached.
+    throw error instanceof StepFailure && refusal !== null ? refusal : error;
+  }
+}
+
+function stepBrowser({ origins, expired }: BrowseMeans, browser: OpenBrowser): StepBrowser {
+  return {
+    expired: expired ?? null,
+    page: browser.page,
+    origins,
+    enterSecret: async (field, value, how, timeoutMs) =>
+      await ours(async () => await browser.fillSecret(field, new Secret(value), { how, timeoutMs })),
+    refused: () => browser.refused(),
+    ended: () => (browser.failure === null ? null : failureOf(browser.failure)),
+  };
+}
+
+/** Errors of the browser as failures of the step. */
+async function ours<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof BrowserError ? failureOf(error) : error;
+  }
+}
+
+const CODES: Readonly<Record<BrowserFailure, StepFailureCode>> = {
+  browser_missing: "browser_missing",
+  browser_crashed: "browser_crashed",
+  browser_memory: "browser_crashed",
+  origin_refused: "blocked",
+  timeout: "timeout",
+  cancelled: "timeout",
+  not_found: "not_found",
+  ambiguous: "ambiguous",
+  not_editable: "not_ready",
+  gone: "not_ready",
+  secret_refused: "secret_refused",
+  state_too_large: "unexpected",
+  page: "unexpected",
+};
+
+/** About an element the step itself knows more: what the page has instead. */
+const OF_ELEMENTS: readonly BrowserFailure[] = ["not_found", "ambiguous"];
+
+const failureOf = ({ failure, message }: BrowserError): StepFailure =>
+  new StepFailure(CODES[failure], OF_ELEMENTS.includes(failure) ? "" : message);
+
+/** The state of a browser login; of any other login, its cookies. */
+function stateOf(login: Secret<LoginSession> | null, jar: SessionJar): BrowserState {
+  const state = login?.reveal().browser;
+  return state === undefined
+    ? { cookies: jar.cookies(), origins: [], session: [] }
+    : (state as unknown as BrowserState);
+}
+
+async function captureInto({ jar, origins }: BrowseMeans, browser: OpenBrowser): Promise<CapturedSession> {
+  const { state, notRestorable } = await browser.captureState();
+  jar.add(state.cookies);
+  if (jar.overflow !== null) throw new StepFailure("unexpected", jar.overflow);
+  const local = new Map(
+    state.origins.map(({ origin, localStorage }) => [
+      origin,
+      localStorage.map(({ name, value }) => [name, value] as const),
+    ]),
+  );
+  const session = new Map(state.session.map(({ origin, entries }) => [origin, entries]));
+  // Where two hosts have the same name, the first one's counts.
+  const merged = (kind: ReadonlyMap<string, readonly (readonly [string, string])[]>) =>
+    Object.fromEntries(origins.toReversed().flatMap((origin) => kind.get(origin) ?? []));
+  const all = [...local.values(), ...session.values()].flatMap((entries) =>
+    entries.map(([, value]) => value),
+  );
+  return {
+    state: state as unknown as JsonObject,
+    storage: { local: merged(local), session: merged(session) },
+    isRestorable: notRestorable.length === 0,
+    secrets: tokensIn(all),
+  };
+}
+
+const TOKENS_MAX = 100;
+
+/** Texts of the storage that may be tokens: long, without spaces. They are redacted wherever a target repeats them. */
+function tokensIn(values: readonly string[]): readonly string[] {
+  const found = new Set<string>();
+  const visit = (value: Json): void => {
+    if (typeof value === "string" && /^[\w\-.~+/=|:%]{16,8192}$/.test(value)) found.add(value);
+    if (Array.isArray(value)) for (const each of value) visit(each as Json);
+    if (isJsonObject(value)) for (const each of Object.values(value)) visit(each);
+  };
+  for (const text of values) {
+    visit(text);
+    if (/^\s*[[{]/.test(text)) visit(parse(text));
+  }
+  return [...found].slice(0, TOKENS_MAX);
+}
+
+function parse(text: string): JsonObject | null {
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,182 @@
+import type { Static } from "typebox";
+import { conditionFindings } from "#answers/browser/condition.ts";
+import { stepFindings } from "#answers/browser/check-steps.ts";
+import { NO_SINK, runSteps } from "#answers/browser/run-steps.ts";
+import { StepFailure } from "#answers/browser/step-failure.ts";
+import { conditionSchema, stepsSchema } from "#answers/browser/step-schema.ts";
+import { TEMPLATE } from "#domain/expression.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
+import { resourcesOf } from "#domain/strategy.ts";
+import { readConfig } from "#domain/read-config.ts";
+import { Type } from "#lib/type.ts";
+import {
+  defineLogin,
+  LoginFailure,
+  type ConfigFinding,
+  type LoginBrowser,
+  type LoginContext,
+  type LoginSession,
+} from "#strategies/define-login.ts";
+import { checkExpect, checkRequest } from "#strategies/http/http-check-config.ts";
+import { checkKeys } from "#strategies/http/http-schema.ts";
+import { runCheck } from "#strategies/http/http-steps.ts";
+import { renderAt } from "#strategies/login-expressions.ts";
+import { checkHeaderNames, sessionHeaders } from "#strategies/login-headers.ts";
+
+const schema = Type.Object(
+  {
+    steps: stepsSchema("login", "The steps, in order."),
+    resources: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: 20,
+        description:
+          "Origins besides the `hosts` from which the pages may load scripts, pictures and data, such as `https://cdn.example.com`. Their scripts can read what is typed into the pages, so the credential is bound to them like to the hosts.",
+      }),
+    ),
+    expired: Type.Optional(
+      conditionSchema(
+        "login",
+        "What a page shows in a `browser` node when the session has ended, such as `{ url: /login** }`. The run then logs in again, once.",
+      ),
+    ),
+    session: Type.Optional(
+      Type.Object(
+        {
+          headers: Type.Record(Type.String(), Type.String(), {
+            minProperties: 1,
+            [TEMPLATE]: "login",
+            description:
+              "Headers that `http` nodes send with every request, besides the cookies. `$storage.local` and `$storage.session` have the page's storage after the last step.",
+          }),
+        },
+        {
+          additionalProperties: false,
+          description: "What requests of `http` nodes have besides the cookies of the browser.",
+        },
+      ),
+    ),
+    ...checkKeys,
+  },
+  { additionalProperties: false },
+);
+type BrowserLogin = Static<typeof schema>;
+
+/** docs/logins/browser.md. */
+export const login = defineLogin({
+  type: "browser",
+  description:
+    "Steps in a browser, for targets whose sign-in is drawn by script. The session consists of the cookies and storage of the browser, and `session.headers`.",
+  schema,
+  sessionVariables: ["storage"],
+  sendsTo: (config) => resourcesOf({ login: { ...config, type: "browser" } }),
+  check: (config) => [
+    ...stepFindings(config["steps"], "login", ["steps"]),
+    ...expiredFindings(config["expired"]),
+    ...ofSession(config as unknown as BrowserLogin),
+  ],
+  warn: ({ steps, check }, isCached) => [
+    ...(isCached && check === undefined
+      ? [
+          {
+            path: [],
+            message:
+              "a cached session is used until it expires, even if the target has ended it; add a `check`",
+          },
+        ]
+      : []),
+    ...(check === undefined && !JSON.stringify(steps ?? []).includes('"expect":')
+      ? [
+          {
+            path: ["steps"],
+            message:
+              "nothing tells a successful login from a refused one; add an `expect` with `rejected`, or a `check`",
+          },
+        ]
+      : []),
+  ],
+  login: runLogin,
+  checkSession: async (context, config) => await runCheck(context, readConfig(schema, config).check, {}),
+});
+
+/** It is looked at in nodes, whose templates know nothing of the credential. */
+function expiredFindings(expired: Json | undefined): readonly ConfigFinding[] {
+  if (!isJsonObject(expired)) return [];
+  const path = ["expired"];
+  return JSON.stringify(expired).includes("{{")
+    ? [{ path, message: "must not have templates; write the text itself" }]
+    : conditionFindings(expired, path);
+}
+
+const ofSession = ({ session, check }: BrowserLogin) => [
+  ...checkHeaderNames(session?.headers, ["session", "headers"]),
+  ...checkRequest(check?.request, ["check", "request"]),
+  ...checkExpect(check?.expect, ["check", "expect"]),
+];
+
+async function runLogin(context: LoginContext, raw: JsonObject): Promise<LoginSession> {
+  const config = readConfig(schema, raw);
+  const session = await inBrowser(context, config);
+  if (config.check === undefined) return session;
+  await context.within(session, async (own) => await runCheck(own, config.check, {}));
+  return session;
+}
+
+async function inBrowser(context: LoginContext, config: BrowserLogin): Promise<LoginSession> {
+  try {
+    return await context.browse(async (browser) => await logInBy(context, browser, config));
+  } catch (error) {
+    if (!(error instanceof StepFailure)) throw error;
+    const { code, kind, path, message } = error;
+    const place = path.length === 0 ? "login:" : "login";
+    throw new LoginFailure(`${place} ${message}`, { rejected: code === "rejected", kind });
+  }
+}
+
+async function logInBy(
+  context: LoginContext,
+  browser: LoginBrowser,
+  { steps, session }: BrowserLogin,
+): Promise<LoginSession> {
+  let place = "login";
+  await runSteps(
+    {
+      place: "login",
+      browser,
+      signal: context.signal,
+      sink: NO_SINK,
+      render: async (template) => await renderAt(context.expressions, place, template),
+      begin: (step) => {
+        place = `login ${step}`;
+        context.steps?.begin(place);
+      },
+    },
+    steps,
+  );
+  const { state, storage, secrets, isRestorable } = await browser.capture();
+  context.steps?.read(secrets);
+  place = "login: session.headers";
+  const variables = { storage: { local: parsed(storage.local), session: parsed(storage.session) } };
+  const rendered = await renderAt(context.expressions, place, session?.headers ?? {}, { variables });
+  return {
+    headers: sessionHeaders(rendered, place),
+    cookies: context.cookies(),
+    extracted: { secret: secrets, open: [] },
+    browser: state,
+    ...(!isRestorable && { isRestorable }),
+  };
+}
+
+/** Many applications keep JSON in their storage: objects and lists are read, everything else stays the text that it is. */
+function parsed(entries: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(entries).map(([name, text]): [string, Json] => {
+      if (!/^\s*[[{]/.test(text)) return [name, text];
+      try {
+        const value = JSON.parse(text) as Json;
+        return [name, isJsonObject(value) || Array.isArray(value) ? value : text];
+      } catch {
+        return [name, text];
+      }
+    }),
+  );
+}

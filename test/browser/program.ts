@@ -1,0 +1,29 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { findProgram } from "../hosted/chromium.ts";
+
+/** The Chromium of the tests as a file that every user may start, for LATCHKEY_BROWSER: it sets its own variables. */
+export async function openProgram(): Promise<{ readonly path: string; remove(): void }> {
+  const program = await findProgram();
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-program-"));
+  chmodSync(folder, 0o755);
+  // One that was unpacked is its owner's alone.
+  const unpacked = dirname(program.path);
+  if (unpacked.startsWith(tmpdir()) && statSync(unpacked).uid === process.getuid?.())
+    execFileSync("chmod", ["-R", "a+rX", unpacked]);
+  const { HOME: _, ...environment } = program.environment;
+  const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value}'`);
+  const path = join(folder, "chromium");
+  writeFileSync(path, ["#!/bin/sh", ...exports, `exec '${program.path}' "$@"`, ""].join("\n"), {
+    mode: 0o755,
+  });
+  return {
+    path,
+    remove: () => {
+      rmSync(folder, { recursive: true, force: true });
+      program.remove();
+    },
+  };
+}
