@@ -18,6 +18,7 @@ import { reviewRecords } from "./review-gate.ts";
 import type { RunClock } from "./waiting/run-clock.ts";
 import type { RunJournal } from "./run-context.ts";
 import type { EngineServices } from "./services.ts";
+import type { Tallies } from "./tallies.ts";
 import { slotTaker } from "./waiting/take-slot.ts";
 
 /** The journal of a run in the service: every write checks the run's lease. */
@@ -26,6 +27,7 @@ export function databaseJournal(
   run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases" | "epoch">,
   lease: Lease,
   runClock: RunClock,
+  tallies: Tallies,
 ): RunJournal {
   const { accountId } = run;
   return {
@@ -36,19 +38,22 @@ export function databaseJournal(
     },
     startStep: async (nodeId) =>
       await retryWhileLocked(async () => await startStep(db, { lease, accountId, nodeId })),
-    finishStep: async (step) =>
-      await retryWhileLocked(async () => await finishStep(db, { ...step, lease, accountId })),
+    finishStep: async (step) => {
+      const tally = tallies.take();
+      return await retryWhileLocked(async () => await finishStep(db, { ...step, lease, accountId, tally }));
+    },
     failStep: async (nodeId, detail, tookMs, log) => {
-      await retryWhileLocked(
-        async () => await failStep(db, { lease, accountId, nodeId, detail, tookMs, log }),
-      );
+      const failed = { lease, accountId, nodeId, detail, tookMs, log, tally: tallies.take() };
+      await retryWhileLocked(async () => await failStep(db, failed));
     },
     noteStep: async (nodeId, log) => {
       await retryWhileLocked(async () => await noteStep(db, lease, nodeId, log));
     },
     findSource: async (nodeId) => await findStepSource(db, run.id, nodeId),
-    saveSource: async (nodeId, blob) =>
-      await retryWhileLocked(async () => await saveStepSource(db, lease, accountId, nodeId, blob)),
+    saveSource: async (nodeId, blob) => {
+      const source = { accountId, nodeId, blob, tally: tallies.take() };
+      return await retryWhileLocked(async () => await saveStepSource(db, lease, source));
+    },
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
     // The journal is empty if no worker has executed the run before.
     listTurns: async (nodeIds, first, count) =>

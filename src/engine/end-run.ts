@@ -7,6 +7,7 @@ import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
 import { RunPollsLater, RunFailure, RunQueued, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
+import type { Tallies } from "./tallies.ts";
 import { waitOutside } from "./waiting/ask-again.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { queueRun } from "./waiting/join-queue.ts";
@@ -26,14 +27,22 @@ export type RunOutcome =
   /** The database was unreachable or stayed locked: the worker's reconciler frees the run when it is back. */
   | { readonly kind: "connection_lost" };
 
-/** Ends the execution of a run that did not complete, according to what was thrown. `signal` is the one that stops the run. */
+/** A run that a worker executes. */
+interface ExecutedRun {
+  readonly run: ClaimedRun;
+  readonly lease: Lease;
+  readonly tallies: Tallies;
+  /** Stops the run. */
+  readonly signal: AbortSignal;
+}
+
+/** Ends the execution of a run that did not complete, according to what was thrown. */
 export async function endRun(
   services: EngineServices,
-  run: ClaimedRun,
-  lease: Lease,
+  executed: ExecutedRun,
   thrown: unknown,
-  signal: AbortSignal,
 ): Promise<RunOutcome> {
+  const { run, lease, signal } = executed;
   if (isConnectionLost(thrown) || isLockedOut(thrown)) return { kind: "connection_lost" };
   const isOfStore = thrown instanceof StoreFailed;
   // The reason why the run stopped takes precedence over the store's error.
@@ -57,7 +66,7 @@ export async function endRun(
     await failpoint("run.after_release");
     return outcomeOf(run, "released", released);
   }
-  return outcomeOf(run, "ended", await fail(services, run, lease, failureOf(services, run, error, reason)));
+  return outcomeOf(run, "ended", await fail(services, executed, failureOf(services, run, error, reason)));
 }
 
 /** The error of a wait that the signal aborted; the reason is only in the signal. */
@@ -129,12 +138,12 @@ async function removeResultsOfCancelled(services: EngineServices, run: ClaimedRu
 /** False: the lease is lost. */
 async function fail(
   services: EngineServices,
-  run: ClaimedRun,
-  lease: Lease,
+  { run, lease, tallies }: ExecutedRun,
   { kind, message: detail }: RunFailure,
 ): Promise<boolean> {
   await failpoint("run.before_fail");
-  const failed = await retryWhileLocked(async () => await failRun(services.db, { lease, kind, detail }));
+  const failure = { lease, kind, detail, tally: tallies.take() };
+  const failed = await retryWhileLocked(async () => await failRun(services.db, failure));
   await failpoint("run.after_fail");
   services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind, detail }, "run failed");

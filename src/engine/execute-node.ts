@@ -76,29 +76,42 @@ async function executePureNode(
   planned: PlannedNode,
   execute: () => Promise<Flow | null>,
 ): Promise<NodeOutput | null> {
+  const { node } = planned;
   if (planned.gives === "results") {
-    await execute();
+    await run.tallies.time(node.id, execute, () => countResults(run, planned));
     return null;
   }
   if (planned.gives === "value") {
-    const flow = must(await execute(), "the node's value");
+    const flow = must(await run.tallies.time(node.id, execute), "the node's value");
     return flow.kind === "value" ? flow : null;
   }
   const stream = async function* (): RecordBatches {
+    const tally = run.tallies.begin(node.id);
     try {
       const flow = must(await execute(), "the node's records");
-      if (flow.kind === "records") yield* flow.batches;
+      if (flow.kind === "records")
+        for await (const batch of flow.batches) {
+          tally.count(batch);
+          yield batch;
+        }
+      tally.state = "done";
     } catch (error) {
       // A later node reads the stream, but the failure belongs to this node.
       throw isServiceFailure(error) ? error : failureOf(run, planned, error);
+    } finally {
+      tally.end();
     }
   };
-  const { milestone, timeoutMs } = planned.node;
+  const { milestone, timeoutMs } = node;
   // Milestones and timeouts only make sense for a node that is executed separately.
   if (!planned.kept && milestone === null && timeoutMs === null)
     return { kind: "records", open: stream, counts: null };
   return await keep(run, stream());
 }
+
+/** The records of all results of an output. */
+const countResults = ({ results }: RunContext, { node }: PlannedNode): number =>
+  resultKeysOf(node).reduce((sum, { key }) => sum + (results.get(key)?.totalRecords ?? 0), 0);
 
 async function keep(run: RunContext, records: RecordBatches): Promise<NodeOutput> {
   const counts: RecordCounts = { total: 0, valid: 0 };
@@ -120,6 +133,7 @@ async function passThrough(run: RunContext, planned: PlannedNode): Promise<NodeO
  * records.
  */
 async function skip(run: RunContext, planned: PlannedNode): Promise<void> {
+  run.tallies.skip(planned.node.id);
   if (planned.type.isGate === true) {
     run.outputs.set(planned.node.id, await passThrough(run, planned));
     return;

@@ -19,6 +19,7 @@ import { openDoor } from "./redaction/door.ts";
 import { redactorOf } from "./redaction/redact.ts";
 import { RunFailure, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
+import { Tallies } from "./tallies.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { RunClock } from "./waiting/run-clock.ts";
 
@@ -31,6 +32,7 @@ export async function executeRun(
 ): Promise<RunOutcome> {
   const lease = { runId: run.id, owner: workerId, epoch: run.epoch };
   const clock = new RunClock(services.clock, run.remainingMs, () => stop.abort(new RunStopped("timeout")));
+  const tallies = new Tallies(services.clock, run.claimedAtMs);
   const { signal } = stop;
   try {
     await failpoint("run.after_claim");
@@ -46,10 +48,10 @@ export async function executeRun(
     services.news.announce([run.id]);
     const plan = planOnce(await blueprintOf(services, run));
     await using opened = new AsyncDisposableStack();
-    await execute({ services, run, lease, plan, clock, signal, opened });
+    await execute({ services, run, lease, plan, clock, signal, opened }, tallies);
     return { kind: "ended", accountId: run.accountId };
   } catch (error) {
-    return await endRun(services, run, lease, error, signal);
+    return await endRun(services, { run, lease, tallies, signal }, error);
   } finally {
     clock.end();
   }
@@ -65,7 +67,7 @@ async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<B
 }
 
 /** The logins, then the nodes that the journal does not have, then the results. */
-async function execute(begun: RunLogin): Promise<void> {
+async function execute(begun: RunLogin, tallies: Tallies): Promise<void> {
   const { services, run, lease } = begun;
   await failpoint("run.before_login");
   const loggedIn = await logIn(begun);
@@ -79,7 +81,7 @@ async function execute(begun: RunLogin): Promise<void> {
   await failpoint("run.after_start");
   if (run.epoch > 1) await Scratch.sweep(services.scratchFolder, run.id);
   await using scratch = new Scratch(services.scratchFolder, run.id, run.epoch);
-  const context = await contextOf(begun, loggedIn, scratch);
+  const context = await contextOf(begun, loggedIn, scratch, tallies);
   const { bindings, redact, results } = context;
   let mayBeComplete = false;
   try {
@@ -108,12 +110,13 @@ async function contextOf(
   { services, run, lease, plan, clock, signal }: RunLogin,
   { targets, secrets }: Awaited<ReturnType<typeof logIn>>,
   scratch: Scratch,
+  tallies: Tallies,
 ): Promise<UnboundRun> {
   const door = openDoor(secrets, null);
   const origins = plan.blueprint.hosts.map((host) => new URL(host).origin);
   return {
     services,
-    journal: databaseJournal(services, run, lease, clock),
+    journal: databaseJournal(services, run, lease, clock, tallies),
     run,
     lease,
     plan,
@@ -130,6 +133,7 @@ async function contextOf(
     bindings: [],
     outputs: new Map(run.epoch > 1 ? await readJournal(services, run) : []),
     results: new Map(),
+    tallies,
     shown: { step: run.status === "queued" ? "running" : run.progressStep },
   };
 }

@@ -10,7 +10,7 @@ import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 /** Writes the results and the terminal state in one transaction: `completed` means that every result exists. Throws RunStopped. */
 export async function finishRun(
   { db, news }: Pick<EngineServices, "db" | "news">,
-  { run, lease, plan, results: written }: UnboundRun,
+  { run, lease, plan, results: written, tallies }: UnboundRun,
 ): Promise<void> {
   const keys = plan.blueprint.nodes
     .filter((node) => node.type === "output")
@@ -19,7 +19,7 @@ export async function finishRun(
   const results = keys.flatMap(({ key }) => written.get(key) ?? []);
   const responseBytes = estimateResponseBytes(results, run.metadata.length);
   await failpoint("run.before_complete");
-  const completion = { lease, accountId: run.accountId, responseBytes, results };
+  const completion = { lease, accountId: run.accountId, responseBytes, results, tally: tallies.take() };
   if (!(await retryWhileLocked(async () => await completeRun(db, completion))))
     throw new RunStopped("lease_lost");
   await failpoint("run.after_complete");

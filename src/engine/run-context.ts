@@ -15,6 +15,7 @@ import type { EngineServices } from "./services.ts";
 import type { Redactor } from "./redaction/redact.ts";
 import type { RecordCounts, Scratch } from "./outputs/spool.ts";
 import type { TargetSession } from "./login/target-session.ts";
+import type { Tallies } from "./tallies.ts";
 import type { RecordBatches } from "#domain/record.ts";
 
 /** A node's output, for its readers; each reader opens the records again. */
@@ -50,6 +51,7 @@ export interface RunContext {
   readonly bindings: { release(): void }[];
   readonly outputs: Map<string, NodeOutput>;
   readonly results: Map<string, NewResult>;
+  readonly tallies: Tallies;
   /** The `progress_step` in the run's row: showing the same one again needs no statement. */
   readonly shown: { step: string };
   /** Receives the nodes' warnings in a local run. */
@@ -72,7 +74,7 @@ export interface RunJournal {
   /** Shows a progress step. */
   moveStep(step: string): Promise<boolean>;
   startStep(nodeId: string): Promise<boolean>;
-  finishStep(step: Omit<FinishedStep, "lease" | "accountId">): Promise<boolean>;
+  finishStep(step: Omit<FinishedStep, "lease" | "accountId" | "tally">): Promise<boolean>;
   /** `detail` and `log` are redacted. */
   failStep(nodeId: string, detail: string, tookMs: number, log: string): Promise<void>;
   /** Records the log of a begun step while the run waits. `log` is redacted. */

@@ -50,9 +50,11 @@ const CASES: Readonly<Record<string, Case>> = {
   startRun: { run: "queued", call: async (db, lease) => await startRun(db, { lease }) },
   completeRun: {
     call: async (db, lease) =>
-      await completeRun(db, { lease, accountId: ACCOUNT, responseBytes: 17, results: [] }),
+      await completeRun(db, { lease, accountId: ACCOUNT, responseBytes: 17, results: [], tally: null }),
   },
-  failRun: { call: async (db, lease) => await failRun(db, { lease, kind: "target", detail: "the story" }) },
+  failRun: {
+    call: async (db, lease) => await failRun(db, { lease, kind: "target", detail: "the story", tally: null }),
+  },
   parkRun: { call: async (db, lease) => await parkRun(db, lease) },
   joinQueue: { call: async (db, lease) => await joinQueue(db, lease, { line: "cred_x", waitedMs: 5 }) },
   leaveQueue: { call: async (db, lease) => await leaveQueue(db, lease, 5) },
@@ -75,6 +77,7 @@ const CASES: Readonly<Record<string, Case>> = {
         recordsValid: null,
         log: "",
         tookMs: 5,
+        tally: null,
       }),
   },
   failStep: {
@@ -84,7 +87,8 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   saveStepSource: {
     entry: "run_step",
-    call: async (db, lease, unique) => await saveStepSource(db, lease, ACCOUNT, NODE, blob(unique)),
+    call: async (db, lease, unique) =>
+      await saveStepSource(db, lease, { accountId: ACCOUNT, nodeId: NODE, blob: blob(unique), tally: null }),
   },
   noteStep: { entry: "run_step", call: async (db, lease) => await noteStep(db, lease, NODE, "a line") },
   noteTurns: { entry: "run_step", call: async (db, lease) => await noteTurns(db, lease, NODE, 7) },

@@ -7,6 +7,7 @@ import { failRun, releaseRun } from "#db/runs/runs.ts";
 import { endRun } from "#engine/end-run.ts";
 import { recordOpening } from "#engine/login/record-use.ts";
 import { RunQueued, RunParked } from "#engine/run-ended.ts";
+import { Tallies } from "#engine/tallies.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Claimed } from "./scene.ts";
@@ -17,7 +18,11 @@ const engineOf = (parts: Parts): EngineServices =>
   ({ ...parts, clock: parts.db.clock }) as Partial<EngineServices> as EngineServices;
 
 const endAs = async (parts: Parts, { run, lease }: Claimed, thrown: unknown) =>
-  await endRun(engineOf(parts), run, lease, thrown, new AbortController().signal);
+  await endRun(
+    engineOf(parts),
+    { run, lease, tallies: new Tallies(parts.db.clock, 0), signal: new AbortController().signal },
+    thrown,
+  );
 
 const STEP = {
   outputKind: "absent",
@@ -29,6 +34,7 @@ const STEP = {
   recordsValid: null,
   log: "",
   tookMs: 0,
+  tally: null,
 } as const;
 
 const finish = async ({ db }: Parts, { run, lease }: Claimed) =>
@@ -67,7 +73,8 @@ export const OF_RUNS: readonly Transaction[] = [
           yield Buffer.from("{}\n");
         })(),
       );
-      return await saveStepSource(db, held.lease, held.run.accountId, "sent", stored);
+      const source = { accountId: held.run.accountId, nodeId: "sent", blob: stored, tally: null };
+      return await saveStepSource(db, held.lease, source);
     },
   },
   {
@@ -76,14 +83,21 @@ export const OF_RUNS: readonly Transaction[] = [
     run: async ({ db, scene: { held } }) => {
       const { run, lease } = held;
       const result = { key: "out", totalRecords: 0, jsonBytes: 2, content: Buffer.from("[]"), blob: null };
-      return await completeRun(db, { lease, accountId: run.accountId, responseBytes: 2, results: [result] });
+      const completion = {
+        lease,
+        accountId: run.accountId,
+        responseBytes: 2,
+        results: [result],
+        tally: null,
+      };
+      return await completeRun(db, completion);
     },
   },
   {
     name: "fail a run",
     opens: [],
     run: async ({ db, scene }) =>
-      await failRun(db, { lease: scene.lost.lease, kind: "internal", detail: "it failed" }),
+      await failRun(db, { lease: scene.lost.lease, kind: "internal", detail: "it failed", tally: null }),
   },
   {
     name: "hand a run back",

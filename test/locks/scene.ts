@@ -221,7 +221,8 @@ class Planted {
     const { run, lease } = await this.begin("brief");
     const content = Buffer.from("[]");
     const result = { key: "out", totalRecords: 0, jsonBytes: 2, content, blob: null };
-    await completeRun(this.#db, { lease, accountId: run.accountId, responseBytes: 2, results: [result] });
+    const completion = { lease, accountId: run.accountId, responseBytes: 2, results: [result], tally: null };
+    await completeRun(this.#db, completion);
     return run.id;
   }
 
@@ -232,7 +233,8 @@ class Planted {
     const key = `steps/${run.accountId}/${run.id}/records`;
     const lines = '{"data":{"n":1},"errors":[],"isValid":true}\n';
     const stored = await objects.put(key, Readable.from([Buffer.from(lines)]));
-    await saveStepSource(this.#db, lease, run.accountId, "gate", stored);
+    const source = { accountId: run.accountId, nodeId: "gate", blob: stored, tally: null };
+    await saveStepSource(this.#db, lease, source);
     const review = newId("review_");
     await this.#db.transaction(async (tx) => {
       await parkRun(tx, lease);

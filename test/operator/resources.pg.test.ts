@@ -203,6 +203,24 @@ test("the time for which a run waits for a reviewer is that of its step, and sto
   assert.ok(Date.parse(reviews[0].decided_at) - Date.parse(reviews[0].created_at) >= 13 * 60_000);
   // Neither the queue nor the login has it.
   assert.equal(over.claimed_at, over.started_at);
+  // The nodes that send nothing have their counts and times too, those before the wait from before it.
+  const of = (id: string): any => over.nodes.find(({ node }: any) => node === id);
+  assert.deepEqual(
+    ["data", "list", "valid", "out"].map((id) => [of(id).status, of(id).records_total, of(id).records_valid]),
+    [
+      ["done", null, null],
+      ["done", 10, 10],
+      ["done", 10, 6],
+      ["done", 10, null],
+    ],
+  );
+  const asked = Date.parse(gate.started_at);
+  assert.ok(Date.parse(of("data").started_at) >= Date.parse(over.claimed_at) - 1_000, JSON.stringify(over));
+  assert.ok(Date.parse(of("valid").ended_at) <= asked + 1_000, JSON.stringify(over));
+  assert.ok(Date.parse(of("out").started_at) >= asked + 13 * 60_000, JSON.stringify(over));
+  // As after other pauses, which only the deadline shows.
+  await stage.db.query("update run set deadline_at = deadline_at + interval '1 hour' where id = $1", [run]);
+  assert.equal((await good("readRun", `/runs/${run}`)).body.claimed_at, over.claimed_at);
 });
 
 test("a run that fails in a node without requests names the node", async () => {
@@ -210,6 +228,10 @@ test("a run that fails in a node without requests names the node", async () => {
   await caller.waitForRun(body.id, 100_000);
   const run = (await good("readRun", `/runs/${body.id}`)).body;
   assert.deepEqual([run.status, run.steps, run.failed_node], ["failed", [], "list"]);
+  assert.deepEqual(
+    run.nodes.map(({ node, status }: any) => `${node} ${status}`),
+    ["data done", "list stopped", "out stopped"],
+  );
 });
 
 test("a review's records with errors are listed from any place on, and left out all at once", async () => {

@@ -87,6 +87,7 @@ const finished = (lease: Lease): FinishedStep => ({
   recordsValid: null,
   log: "",
   tookMs: 5,
+  tally: null,
 });
 const RUNNING: Row = { status: "running", step: "running", owner: OWNER, results: 0, steps: [] };
 
@@ -98,12 +99,18 @@ const writes: Record<string, { write: (lease: Lease) => Promise<boolean>; gives:
   },
   startRun: { write: async (lease) => await startRun(db, { lease }), gives: RUNNING },
   failRun: {
-    write: async (lease) => await failRun(db, { lease, kind: "data", detail: "no" }),
+    write: async (lease) => await failRun(db, { lease, kind: "data", detail: "no", tally: null }),
     gives: { ...RUNNING, status: "failed", step: "failed", owner: null },
   },
   completeRun: {
     write: async (lease) =>
-      await completeRun(db, { lease, accountId, responseBytes: 9, results: [result("a"), result("b")] }),
+      await completeRun(db, {
+        lease,
+        accountId,
+        responseBytes: 9,
+        results: [result("a"), result("b")],
+        tally: null,
+      }),
     gives: { ...RUNNING, status: "completed", step: "completed", owner: null, results: 2 },
   },
   startStep: {
@@ -218,6 +225,7 @@ test("a write that the database refuses fails alone: its neighbours in the batch
           lease,
           accountId,
           responseBytes: 9,
+          tally: null,
           // The same key twice: the row of the second can't be written.
           results: [result("a"), result(index === 1 ? "a" : "b")],
         }),

@@ -1,4 +1,5 @@
 import { findAccountBySlug } from "#db/accounts.ts";
+import { clockText } from "#db/connection/clock.ts";
 import { findCachedVersion } from "#db/config-documents.ts";
 import {
   findDetailedRun,
@@ -20,6 +21,7 @@ import { findRunOfAnyAccount } from "#db/runs/runs.ts";
 import { nearestName } from "#domain/config-nearest.ts";
 import { readRunReference } from "#domain/ids.ts";
 import type { Json } from "#domain/json.ts";
+import { readTallies } from "#domain/node-tally.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";
 import type { RunStatus } from "#domain/run.ts";
@@ -141,6 +143,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
         seesAnswers,
       }),
     ),
+    nodes: nodesOf(run, steps),
     inputs: inputs.map((input) => ({
       ref_key: input.refKey,
       kind: input.kind,
@@ -167,6 +170,19 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     })),
   };
 }
+
+/** The nodes that have no entry in the journal, in the order in which they began. */
+const nodesOf = ({ tally }: DetailedRun, steps: readonly DetailedStep[]) =>
+  readTallies([...steps.map((step) => step.tally), tally].map((lines) => lines?.toString("utf8") ?? "")).map(
+    ({ node, state, fromMs, toMs, total, valid }) => ({
+      node,
+      status: state,
+      started_at: clockText(fromMs),
+      ended_at: clockText(toMs),
+      records_total: total,
+      records_valid: valid,
+    }),
+  );
 
 /** A node without effects has no step: only the failure's message, which begins with its id, names it. */
 const failedNodeOf = ({ errorDetail }: DetailedRun): string | null =>

@@ -134,6 +134,26 @@ export const readRun = defineOperation({
         }),
       ),
       steps: Type.Array(step),
+      nodes: Type.Array(
+        closed(
+          {
+            node: text("The node's id."),
+            status: oneOf(
+              ["done", "skipped", "stopped"],
+              "Its state; `skipped`: its `when` is not true; `stopped`: it ended early, because its reader needed no more records or the run ended.",
+            ),
+            started_at: time("When it began to give its output."),
+            ended_at: time("When it ended."),
+            records_total: orNull(count("Records of its output.")),
+            records_valid: orNull(count("Records without errors.")),
+          },
+          { title: "RunNode" },
+        ),
+        {
+          description:
+            "Nodes that are not among `steps` because they send nothing: only their counts and times are recorded, when the next step or the run ends.",
+        },
+      ),
       inputs: Type.Array(
         closed({
           ref_key: text("The input's key."),

@@ -160,19 +160,21 @@ export interface DetailedRun extends ListedRun {
   /** When it polls a target again. */
   readonly wakesAt: Date | null;
   readonly waitsFor: string | null;
+  /** Lines of `domain/node-tally.ts`: those of its steps have the others. */
+  readonly tally: Buffer | null;
   readonly retries: number;
   readonly lostLeases: number;
 }
 
 /**
- * The first claim sets the deadline, and each pause postpones it by its length. Only the pauses of reviews are recorded, accurate
+ * For runs that were taken before this time was recorded: the first claim sets the deadline, and each pause postpones it by its length. Only the pauses of reviews are recorded, accurate
  * to a few milliseconds: a computed time long after the start shows that there were other pauses.
  */
-const CLAIMED_AT = `(select case when at <= latest + interval '1 second' then least(at, latest) end
+const CLAIMED_AT = `coalesce(run.claimed_at, (select case when at <= latest + interval '1 second' then least(at, latest) end
   from (select coalesce(run.started_at, run.ended_at, app_now()) as latest,
     run.deadline_at - run.timeout_ms * interval '1 ms' - coalesce((select sum(decided_at - created_at) from review
       where review.run_id = run.id and (review.status = 'approved' or review.status = 'timed_out' and on_timeout = 'approve')),
-      interval '0') as at) as claim)`;
+      interval '0') as at) as claim))`;
 
 export async function findDetailedRun(db: Database, id: string): Promise<DetailedRun | undefined> {
   const rows = await db.query<DetailedRun>(
@@ -185,7 +187,8 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
        case when run.line = '${CLOCK}' and run.ended_at is null
          then (select min(wakes_at) from run_poll where run_poll.run_id = run.id) end as "wakesAt",
        case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
-         else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases"
+         else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases",
+       run.tally
      from ${TABLES} where run.id = $1`,
     [id],
   );
@@ -204,6 +207,8 @@ export interface DetailedStep {
   readonly recordsValid: number | null;
   readonly errorDetail: string | null;
   readonly log: Buffer | null;
+  /** Lines of `domain/node-tally.ts`: nodes without entries that ended before it. */
+  readonly tally: Buffer | null;
   /** For a loop: the number of its records, if known. */
   readonly turnsTotal: number | null;
 }
@@ -216,7 +221,7 @@ export async function listDetailedSteps(db: Database, runId: string): Promise<re
   return await db.query<DetailedStep>(
     `select step.node_id as "nodeId", step.status, attempts, least(step.started_at, asked.at, polled.at) as "startedAt",
        step.ended_at as "endedAt", output_kind as "outputKind", step.records_total as "recordsTotal",
-       step.records_valid as "recordsValid", error_detail as "errorDetail", log, turns_total::float8 as "turnsTotal"
+       step.records_valid as "recordsValid", error_detail as "errorDetail", log, tally, turns_total::float8 as "turnsTotal"
      from run_step step
        cross join lateral (select min(created_at) as at from review
          where review.run_id = step.run_id and review.node_id = step.node_id) asked

@@ -23,7 +23,7 @@ const purge = (due: string): string => `with due as (
     ${due}
   ), purged as (
     update run set purged_at = app_now(), purge_reason = $1, name = null, metadata = convert_to('{}', 'UTF8'),
-      ignored_keys = convert_to('[]', 'UTF8'), error_detail = null
+      ignored_keys = convert_to('[]', 'UTF8'), error_detail = null, tally = null
     from due where run.id = due.id returning run.id, run.account_id, run.lease_epoch
   ), result as (
     delete from run_result using due where run_id = due.id

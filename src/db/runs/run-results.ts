@@ -13,6 +13,8 @@ interface Completion {
   readonly lease: Lease;
   readonly accountId: string;
   readonly responseBytes: number;
+  /** Lines of `domain/node-tally.ts`. */
+  readonly tally: Buffer | null;
   /** In display order. */
   readonly results: readonly NewResult[];
 }
@@ -23,14 +25,15 @@ export const completeRun = groupedUnderLease<Completion>(
     "complete_runs",
     "no key update",
     (held) => `with given as (
-    select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) as given (run_id, owner, epoch, response_bytes)
+    select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[], $5::bytea[])
+      as given (run_id, owner, epoch, response_bytes, tally)
   ), ${held}, ended as (
     update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
-      lease_owner = null, response_bytes = held.response_bytes
-    from held where run.id = held.run_id and status = any($5) returning run.id
+      lease_owner = null, response_bytes = held.response_bytes, tally = held.tally
+    from held where run.id = held.run_id and status = any($6) returning run.id
   ), result as (
-    select result.* from unnest($6::text[], $7::text[], $8::int[], $9::text[], $10::bigint[], $11::bigint[], $12::bytea[],
-        $13::text[], $14::bigint[], $15::bytea[])
+    select result.* from unnest($7::text[], $8::text[], $9::int[], $10::text[], $11::bigint[], $12::bigint[], $13::bytea[],
+        $14::text[], $15::bigint[], $16::bytea[])
       as result (account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key, blob_bytes, blob_sha256)
     join ended on ended.id = result.run_id
   ), stored as (
@@ -47,6 +50,7 @@ export const completeRun = groupedUnderLease<Completion>(
   ),
   (calls) => [
     calls.map(({ responseBytes }) => responseBytes),
+    calls.map(({ tally }) => tally),
     runStatusesBefore("completed"),
     ...resultColumns(calls),
   ],

@@ -70,6 +70,8 @@ export interface FinishedStep {
   readonly log: string;
   /** Its duration, from which the start of an unrecorded one is derived. */
   readonly tookMs: number;
+  /** Lines of `domain/node-tally.ts`: nodes without entries of their own that have ended since the last entry. */
+  readonly tally: Buffer | null;
 }
 
 /** The state of an existing entry: this lease has begun it, or an earlier one has not finished it. */
@@ -79,7 +81,8 @@ const IS_OPEN = `(run_step.status = 'started' and run_step.epoch = excluded.epoc
 const IS_BEGUN = `run_step.epoch = excluded.epoch`;
 const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else excluded.started_at end,
           attempts = run_step.attempts + (not ${IS_BEGUN})::int, epoch = excluded.epoch, status = excluded.status,
-          ended_at = excluded.ended_at`;
+          ended_at = excluded.ended_at,
+          tally = coalesce(run_step.tally || excluded.tally, excluded.tally, run_step.tally)`;
 
 /** Stores the node's output. False: the lease is lost, and the output is discarded. */
 export const finishStep = groupedUnderLease<FinishedStep>(
@@ -89,14 +92,15 @@ export const finishStep = groupedUnderLease<FinishedStep>(
     "share",
     (held) => `with given as (
     select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
-        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[], $16::float8[])
+        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[], $16::float8[],
+        $17::bytea[])
       as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
-        records_total, records_valid, log, filename, content_type, took_ms)
+        records_total, records_valid, log, filename, content_type, took_ms, tally)
   ), ${held}, done as (
     insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, output_kind, output, blob_key,
-      records_total, records_valid, log, filename, content_type)
+      records_total, records_valid, log, filename, content_type, tally)
     select account_id, run_id, node_id, 'done', epoch, app_now() - took_ms * interval '1 ms', app_now(), output_kind, output,
-      blob_key, records_total, records_valid, log, filename, content_type
+      blob_key, records_total, records_valid, log, filename, content_type, tally
     from held
     on conflict (run_id, node_id) do update
       set ${TIMES}, error_detail = null, output_kind = excluded.output_kind, output = excluded.output,
@@ -136,6 +140,7 @@ function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown
     calls.map(({ filename }) => bytes(filename)),
     calls.map(({ contentType }) => bytes(contentType)),
     calls.map(({ tookMs }) => tookMs),
+    calls.map(({ tally }) => tally),
   ];
 }
 
@@ -147,16 +152,19 @@ export const failStep = groupedUnderLease<{
   readonly detail: string;
   readonly tookMs: number;
   readonly log?: string;
+  readonly tally?: Buffer | null;
 }>(
   underLease(
     "fail_steps",
     "share",
     (held) => `with given as (
-          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bytea[])
-            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms, log)
+          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bytea[],
+              $9::bytea[])
+            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms, log, tally)
         ), ${held}
-        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log)
-        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log from held
+        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log, tally)
+        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log, tally
+        from held
         on conflict (run_id, node_id) do update
           set ${TIMES}, error_detail = excluded.error_detail, log = coalesce(excluded.log, run_step.log) where ${IS_OPEN}
         returning run_id as "runId"`,
@@ -167,6 +175,7 @@ export const failStep = groupedUnderLease<{
     calls.map(({ detail }) => detail),
     calls.map(({ tookMs }) => tookMs),
     calls.map(({ log }) => bytes(log ?? null)),
+    calls.map(({ tally }) => tally ?? null),
   ],
 );
 
@@ -188,13 +197,19 @@ export async function findStepSource(db: Database, runId: string, nodeId: string
   return rows[0]?.key ?? null;
 }
 
+interface StepSource {
+  readonly accountId: string;
+  readonly nodeId: string;
+  readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
+  /** Lines of `domain/node-tally.ts`. */
+  readonly tally: Buffer | null;
+}
+
 /** False: the lease is lost, and the object is an orphan. */
 export async function saveStepSource(
   db: Database,
   held: Lease,
-  accountId: string,
-  nodeId: string,
-  blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array },
+  { accountId, nodeId, blob, tally }: StepSource,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const isHeld = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
@@ -207,9 +222,9 @@ export async function saveStepSource(
       [blob.key, accountId, held.runId, blob.sizeBytes, blob.sha256],
     );
     const rows = await tx.query(
-      `update run_step set source_blob_key = $4
+      `update run_step set source_blob_key = $4, tally = coalesce(tally || $5::bytea, $5, tally)
        where run_id = $1 and node_id = $2 and epoch = $3 and status = 'started' returning 1`,
-      [held.runId, nodeId, held.epoch, blob.key],
+      [held.runId, nodeId, held.epoch, blob.key, tally],
     );
     return rows.length > 0;
   });

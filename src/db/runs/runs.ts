@@ -122,6 +122,8 @@ export interface ClaimedRun {
   readonly epoch: number;
   readonly lostLeases: number;
   readonly remainingMs: number;
+  /** The time of this claim, in milliseconds since 1970. */
+  readonly claimedAtMs: number;
   /** The throttle for which it was called and whose first slot it has not used yet. null: none. */
   readonly line: string | null;
   readonly hasInputs: boolean;
@@ -135,6 +137,7 @@ const LOGS_IN = `exists (select from run_credential where run_credential.run_id 
  * otherwise `running`; a run that was `running` before keeps its step (docs/decisions/0008).
  */
 export const CLAIM = `lease_owner = $2, lease_epoch = run.lease_epoch + 1,
+  claimed_at = coalesce(run.claimed_at, app_now()),
   deadline_at = coalesce(run.deadline_at, app_now() + run.timeout_ms * interval '1 ms'),
   status = case when run.status = any($3) and not ${LOGS_IN} then 'running' else run.status end,
   started_at = case when run.status = any($3) and not ${LOGS_IN} then coalesce(run.started_at, app_now())
@@ -154,6 +157,7 @@ export const CLAIMED_COLUMNS = `run.id, run.run_key as "runKey", run.account_id 
   account.slug as "accountSlug", run.blueprint_id as "blueprintId", run.blueprint_version as "blueprintVersion", run.name,
   run.metadata, run.status, run.progress_step as "progressStep", run.lease_epoch as "epoch",
   run.lost_leases as "lostLeases", run.line, (extract(epoch from run.deadline_at - app_now()) * 1000)::float8 as "remainingMs",
+  (extract(epoch from app_now()) * 1000)::float8 as "claimedAtMs",
   exists (select from run_input where run_input.run_id = run.id) as "hasInputs"`;
 
 /** Columns of the row `claimed`. */
@@ -194,18 +198,26 @@ export const failRun = groupedUnderLease<{
   readonly lease: Lease;
   readonly kind: RunErrorKind;
   readonly detail: string;
+  /** Lines of `domain/node-tally.ts`. */
+  readonly tally: Buffer | null;
 }>(
   underLease(
     "fail_runs",
     "no key update",
     (held) => `with given as (
-        select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[]) as given (run_id, owner, epoch, kind, detail)
+        select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bytea[])
+          as given (run_id, owner, epoch, kind, detail, tally)
       ), ${held}
       update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
-        lease_owner = null, error_kind = held.kind, error_detail = held.detail
-      from held where run.id = held.run_id and status = any($6) returning run.id as "runId"`,
+        lease_owner = null, error_kind = held.kind, error_detail = held.detail, tally = held.tally
+      from held where run.id = held.run_id and status = any($7) returning run.id as "runId"`,
   ),
-  (calls) => [calls.map(({ kind }) => kind), calls.map(({ detail }) => detail), runStatusesBefore("failed")],
+  (calls) => [
+    calls.map(({ kind }) => kind),
+    calls.map(({ detail }) => detail),
+    calls.map(({ tally }) => tally),
+    runStatusesBefore("failed"),
+  ],
 );
 
 /** Parks the run for a review (docs/blueprints.md#review): it counts as progress, holds nothing, and its timeout is paused. */

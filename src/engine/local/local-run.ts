@@ -31,6 +31,7 @@ import { RunFailure, RunParked, RunStopped } from "#engine/run-ended.ts";
 import { cookieSecrets, openRunSecrets } from "#engine/redaction/run-secrets.ts";
 import { Scratch } from "#engine/outputs/spool.ts";
 import { NO_BROWSER, openTarget, type TargetSession } from "#engine/login/target-session.ts";
+import { Tallies } from "#engine/tallies.ts";
 
 export interface LocalServices extends Omit<LocalLoginServices, "gate" | "browsers"> {
   /** null: nothing is sent; `exchanges` answer. */
@@ -116,6 +117,7 @@ export async function runLocally(
         bindings,
         outputs: new Map(),
         results,
+        tallies: new Tallies(systemClock, 0),
         shown: { step: "running" },
         onWarning: (nodeId, message) => warnings.set(nodeId, [...(warnings.get(nodeId) ?? []), message]),
       },
@@ -175,6 +177,7 @@ function localRow({ id, key, blueprint, inputs, metadata }: LocalRun): ClaimedRu
     epoch: 1,
     lostLeases: 0,
     remainingMs: blueprint.timeoutMs,
+    claimedAtMs: 0,
     line: null,
     hasInputs: inputs.size > 0,
     credentials: [],

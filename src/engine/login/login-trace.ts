@@ -123,6 +123,7 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
 }
 
 const NOTHING_GIVEN = {
+  tally: null,
   outputKind: "absent",
   output: null,
   blob: null,
