@@ -4,7 +4,9 @@ import * as blueprints from "#contract/operator/blueprints.ts";
 import * as config from "#contract/operator/config.ts";
 import * as credentials from "#contract/operator/credentials.ts";
 import * as events from "#contract/operator/events.ts";
+import * as finding from "#contract/operator/finding.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
+import * as nodes from "#contract/operator/nodes.ts";
 import * as oidc from "#contract/operator/oidc.ts";
 import * as operators from "#contract/operator/operators.ts";
 import * as keys from "#contract/operator/keys.ts";
@@ -43,6 +45,8 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.resetSecondFactor,
   operators.unlinkOperator,
   runs.listRuns,
+  finding.listFailures,
+  finding.search,
   runs.readRun,
   events.watchChanges,
   runs.cancelRun,
@@ -50,6 +54,9 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   runs.readRunAgain,
   runs.runAgain,
   runs.readRunGraph,
+  nodes.compareRun,
+  nodes.readNodeSample,
+  nodes.readRunInput,
   runs.listResultRecords,
   runs.downloadResult,
   reviews.listReviews,

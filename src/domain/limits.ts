@@ -284,6 +284,8 @@ export const limits = {
   /** Lifetime of a temporary password of an operator. */
   firstPasswordMs: 7 * 86_400_000,
   recoveryCodes: 10,
+  /** The part of a run's name and metadata that a search looks at. */
+  searchTextCharactersMax: 4_000,
   /** Items on a page of a list. */
   pageItems: 50,
   pageItemsMax: 200,

@@ -11,7 +11,9 @@ import * as ofOidc from "#contract/operator/oidc.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
 import * as ofProposals from "#contract/operator/proposals.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
+import * as ofNodes from "#contract/operator/nodes.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
+import * as ofFinding from "#contract/operator/finding.ts";
 import * as ofSecrets from "#contract/operator/secrets.ts";
 import * as ofSession from "#contract/operator/session.ts";
 import * as ofStrategies from "#contract/operator/strategies.ts";
@@ -92,6 +94,8 @@ function addPeople({ route, openRoute }: Adder): void {
 /** Runs, reviews and uncertain writes. */
 function addWork({ route }: Adder): void {
   route(ofRuns.listRuns, runs.getRuns);
+  route(ofFinding.listFailures, runs.getFailures);
+  route(ofFinding.search, runs.getSearch);
   route(ofRuns.readRun, runs.getRun);
   route(ofEvents.watchChanges, events.getEvents);
   route(ofRuns.cancelRun, runs.postCancel);
@@ -99,6 +103,9 @@ function addWork({ route }: Adder): void {
   route(ofRuns.readRunAgain, runs.getAgain);
   route(ofRuns.runAgain, runs.postAgain);
   route(ofRuns.readRunGraph, runs.getGraph);
+  route(ofNodes.compareRun, runs.getComparison);
+  route(ofNodes.readNodeSample, runs.getSample);
+  route(ofNodes.readRunInput, runs.getInput);
   route(ofRuns.listResultRecords, runs.getResultRecords);
   route(ofRuns.downloadResult, runs.getResultFile);
 

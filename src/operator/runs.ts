@@ -1,15 +1,26 @@
 import { cancelRunOf, purgeRunOf } from "#actions/operators/end-runs.ts";
 import * as runs from "#actions/operators/list-runs.ts";
 import { getRunGraph } from "#actions/operators/get-run-graph.ts";
+import * as nodes from "#actions/operators/run-nodes.ts";
+import { searchAll } from "#actions/operators/search.ts";
 import * as again from "#actions/operators/run-again.ts";
 import * as results from "#actions/operators/get-result.ts";
 import { attachment } from "#domain/download.ts";
 import { mayDo } from "#domain/operator.ts";
 import type * as contract from "#contract/operator/runs.ts";
+import type * as ofNodes from "#contract/operator/nodes.ts";
+import type * as ofFinding from "#contract/operator/finding.ts";
 import type { Handler } from "./context.ts";
 
 export const getRuns: Handler<typeof contract.listRuns> = async ({ services }, { query }) =>
   await runs.listRuns(services.db, query);
+
+export const getFailures: Handler<typeof ofFinding.listFailures> = async ({ services }, { query }) => ({
+  items: await runs.groupFailures(services.db, query),
+});
+
+export const getSearch: Handler<typeof ofFinding.search> = async ({ services, caller }, { query }) =>
+  await searchAll(services.db, caller.role, query.q);
 
 export const getRun: Handler<typeof contract.readRun> = async ({ services, caller }, { params }) =>
   await runs.getRun(services.db, params["runId"] ?? "", mayDo(caller.role, "run.results"));
@@ -28,6 +39,22 @@ export const postAgain: Handler<typeof contract.runAgain> = async ({ services, c
 
 export const getGraph: Handler<typeof contract.readRunGraph> = async ({ services }, { params }) =>
   await getRunGraph(services.db, params["runId"] ?? "");
+
+export const getComparison: Handler<typeof ofNodes.compareRun> = async ({ services }, { params }) =>
+  await nodes.compareRun(services.db, params["runId"] ?? "");
+
+export const getSample: Handler<typeof ofNodes.readNodeSample> = async (
+  { services, reply },
+  { params, query },
+) => {
+  const gone = new AbortController();
+  reply.raw.once("close", () => gone.abort());
+  const named = { run: params["runId"] ?? "", node: params["node"] ?? "" };
+  return await nodes.getNodeSample(services, named, query, gone.signal);
+};
+
+export const getInput: Handler<typeof ofNodes.readRunInput> = async ({ services }, { params }) =>
+  await nodes.getRunInput(services, { run: params["runId"] ?? "", refKey: params["refKey"] ?? "" });
 
 const namedIn = (params: Readonly<Record<string, string>>) => ({
   run: params["runId"] ?? "",

@@ -1,4 +1,5 @@
 import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
+import { indexRuns } from "#actions/upkeep/index-runs.ts";
 import { listAccountsToServe } from "#db/runs/admission.ts";
 import { callOverdueQueued } from "#db/runs/lines.ts";
 import { wakePolls } from "#db/runs/polls.ts";
@@ -32,6 +33,7 @@ const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const WAKE_POLLS_EVERY_MS = 1_000;
+const INDEX_RUNS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 /** Consecutive polls without a quarantined run after which a quarantine process ends. */
@@ -105,6 +107,10 @@ export class Worker {
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
+    let indexedToMs: number | null = null;
+    worker.#every(INDEX_RUNS_EVERY_MS, async () => {
+      indexedToMs = await indexRuns(services, indexedToMs);
+    });
     await worker.#takeRuns();
     // At the start and then rarely, and not as a chore: the folder is local, but a chore may run on another machine.
     void worker.#logFailure(() => sweepScratch(services));

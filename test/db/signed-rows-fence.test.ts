@@ -35,6 +35,7 @@ const IN_SQL: Readonly<Record<string, string>> = {
   "db/operators/operator-changes.ts": "ends streams of sessions that are over",
   "db/operators/operator-overview.ts": "shows keys of Blueprints",
   "db/operators/operator-runs.ts": "shows keys of Blueprints and names of operators",
+  "db/operators/run-search.ts": "shows keys of Blueprints and ids of strategies that a search finds",
   "db/runs/reviews.ts": "shows keys of Blueprints",
   "db/runs/run-writes.ts": "shows keys of Blueprints",
   "db/runs/runs.ts": "shows keys of Blueprints",

@@ -3,7 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { getOverview } from "#actions/operators/get-overview.ts";
 import { getRun, listRuns, type RunQuery } from "#actions/operators/list-runs.ts";
+import { searchAll } from "#actions/operators/search.ts";
+import { indexRuns } from "#actions/upkeep/index-runs.ts";
 import type { TestDatabase } from "../database.ts";
+import { testInAll } from "../tiers.ts";
 import { openPlanted } from "./plant-rows.ts";
 
 const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
@@ -132,6 +135,37 @@ test("a run's page, and the last hours in numbers, are as quick", async (context
     assert.ok(read < RUNS, `${what}: ${read} rows were read by scanning in ${ROUNDS} rounds`);
   }
 });
+
+const TEXTS = [`run ${RUNS - 5}`, `PO-${RUNS - 7}`, "same", "old", "nobody has this", "ru"];
+
+testInAll(
+  "what a search finds, in operator/run-nodes",
+  "a search takes at most 100 ms, whether its text is rare, old, everywhere or nowhere",
+  { timeout: 300_000 },
+  async (context) => {
+    await indexRuns({ db: database.db }, null);
+    await database.db.query("analyze run_search");
+    for (const text of TEXTS) {
+      const looks = {
+        search: async () => (await searchAll(database.db, "admin", text)).runs.length,
+        list: async () => (await listRuns(database.db, { q: text, limit: 50 })).items.length,
+      };
+      for (const [what, look] of Object.entries(looks)) {
+        const found = await look();
+        assert.equal(found > 0, text !== "nobody has this", text);
+        const times: number[] = [];
+        for (let round = 0; round < ROUNDS; round++) {
+          const since = performance.now();
+          await look();
+          times.push(performance.now() - since);
+        }
+        const p95 = times.toSorted((a, b) => a - b)[Math.floor(ROUNDS * 0.95) - 1] ?? 0;
+        context.diagnostic(`${what} for "${text}": ${found} found, p95 ${p95.toFixed(1)} ms of ${RUNS} runs`);
+        assert.ok(p95 <= 100, `${what} for ${text}: ${p95} ms`);
+      }
+    }
+  },
+);
 
 /** Rows of `run` that sequential scans have read. */
 async function tuplesRead(): Promise<number> {

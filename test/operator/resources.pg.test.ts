@@ -321,7 +321,12 @@ test("API keys are made, rotated and revoked; each is shown once", async () => {
 });
 
 /** What an operation can't be asked without. */
-const QUERIES: Readonly<Record<string, string>> = { downloadResult: "?format=ndjson" };
+const QUERIES: Readonly<Record<string, string>> = {
+  downloadResult: "?format=ndjson",
+  search: "?q=acme",
+};
+/** The answers with the records that runs work with. */
+const WITH_RECORDS = ["listReviewRecords", "readNodeSample", "readRunInput"];
 
 test("no answer to a GET holds a secret, for any role", async () => {
   const reviews = await stage.db.query<{ id: string }>("select id from review limit 1");
@@ -334,6 +339,8 @@ test("no answer to a GET holds a secret, for any role", async () => {
     reviewId: reviews[0]?.id ?? "",
     proposalId: proposed.body.proposal.id,
     resultKey: "out",
+    node: "look",
+    refKey: "data",
     account: "acme",
     blueprintKey: "list-it",
     strategyId: "strat_acme",
@@ -351,9 +358,9 @@ test("no answer to a GET holds a secret, for any role", async () => {
     const path = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? "");
     const answer = await good(operation.id, `${path}${QUERIES[operation.id] ?? ""}`);
     for (const secret of secrets) assert.ok(!answer.text.includes(secret), operation.id);
-    // The records of a review are what a reviewer decides on; nothing else shows what runs work with.
+    // Nothing else shows what runs work with.
     const shown = answer.text.replaceAll(
-      operation.id === "listReviewRecords" ? `${CANARY}-in-data` : "\0",
+      WITH_RECORDS.includes(operation.id) ? `${CANARY}-in-data` : "\0",
       "",
     );
     assert.ok(!shown.includes(CANARY), operation.id);

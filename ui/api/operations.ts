@@ -5,7 +5,9 @@ import type * as blueprints from "#contract/operator/blueprints.ts";
 import type * as config from "#contract/operator/config.ts";
 import type * as credentials from "#contract/operator/credentials.ts";
 import type * as events from "#contract/operator/events.ts";
+import type * as finding from "#contract/operator/finding.ts";
 import type * as keys from "#contract/operator/keys.ts";
+import type * as nodes from "#contract/operator/nodes.ts";
 import type * as oidc from "#contract/operator/oidc.ts";
 import type * as operators from "#contract/operator/operators.ts";
 import type * as proposals from "#contract/operator/proposals.ts";
@@ -60,6 +62,8 @@ export const unlinkOperator = endpoint<typeof operators.unlinkOperator>(
   "/operators/{operatorId}/unlink",
 );
 export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
+export const listFailures = endpoint<typeof finding.listFailures>("get", "/failures");
+export const search = endpoint<typeof finding.search>("get", "/search");
 export const readRun = endpoint<typeof runs.readRun>("get", "/runs/{runId}");
 export const watchChanges = endpoint<typeof events.watchChanges>("get", "/events");
 export const cancelRun = endpoint<typeof runs.cancelRun>("post", "/runs/{runId}/cancel");
@@ -67,6 +71,12 @@ export const purgeRun = endpoint<typeof runs.purgeRun>("post", "/runs/{runId}/pu
 export const readRunAgain = endpoint<typeof runs.readRunAgain>("get", "/runs/{runId}/run-again");
 export const runAgain = endpoint<typeof runs.runAgain>("post", "/runs/{runId}/run-again");
 export const readRunGraph = endpoint<typeof runs.readRunGraph>("get", "/runs/{runId}/graph");
+export const compareRun = endpoint<typeof nodes.compareRun>("get", "/runs/{runId}/comparison");
+export const readNodeSample = endpoint<typeof nodes.readNodeSample>(
+  "get",
+  "/runs/{runId}/nodes/{node}/records",
+);
+export const readRunInput = endpoint<typeof nodes.readRunInput>("get", "/runs/{runId}/inputs/{refKey}");
 export const listResultRecords = endpoint<typeof runs.listResultRecords>(
   "get",
   "/runs/{runId}/results/{resultKey}/records",

@@ -35,6 +35,7 @@ const showNode = (node: BlueprintNode) => ({
   id: node.id,
   type: node.type,
   name: node.name,
+  ref_key: node.type === "input" ? refKeyOf(node) : null,
   gives: nodeTypes.get(node.type)?.gives(node.config) ?? "value",
   when: node.when,
   credential: node.credential,

@@ -1,11 +1,13 @@
 import { findAccountBySlug } from "#db/accounts.ts";
 import { clockText } from "#db/connection/clock.ts";
+import { accountIdOf } from "#actions/operator-error.ts";
 import { findCachedVersion } from "#db/config-documents.ts";
 import {
   findDetailedRun,
   listBlueprintIds,
   listCredentialsOfRun,
   listDetailedSteps,
+  listFailureGroups,
   listInputSizes,
   listResultSizes,
   listReviewsOfRun,
@@ -16,16 +18,18 @@ import {
   type DetailedStep,
   type ListedRun,
 } from "#db/operators/operator-runs.ts";
+import { findRunsWith } from "#db/operators/run-search.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findRunOfAnyAccount } from "#db/runs/runs.ts";
+import { readTallies } from "#domain/node-tally.ts";
 import { nearestName } from "#domain/config-nearest.ts";
 import { readRunReference } from "#domain/ids.ts";
 import type { Json } from "#domain/json.ts";
-import { readTallies } from "#domain/node-tally.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";
 import type { RunStatus } from "#domain/run.ts";
 import { readAnswerLine } from "#domain/shown-answer.ts";
+import { gramsOf, searchLine } from "#domain/search-text.ts";
 import { isSkipped } from "#domain/test-login.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 
@@ -37,6 +41,14 @@ export interface RunQuery {
   account?: string;
   blueprint?: string;
   run_name?: string;
+  /** Part of the run's name or of a metadata value. */
+  q?: string;
+  /** Only these runs, by their ids. */
+  ids?: readonly string[];
+  /** The kind of failure. */
+  failure?: string;
+  /** Why it failed, with `#` for numbers. */
+  error?: string;
   /** Each `name=value`. */
   metadata?: string | readonly string[];
   since?: string;
@@ -54,6 +66,7 @@ export async function listRuns(db: Database, query: RunQuery) {
   const blueprintIds =
     query.blueprint === undefined ? null : await listBlueprintIds(db, account?.id ?? null, query.blueprint);
   if (blueprintIds?.length === 0) throw invalidField("blueprint", "There is no such Blueprint.");
+  const among = query.q === undefined ? (query.ids ?? null) : await findRunsLike(db, query.q);
   const rows = await listStoredRuns(
     db,
     {
@@ -64,12 +77,41 @@ export async function listRuns(db: Database, query: RunQuery) {
       blueprintIds,
       name: query.run_name ?? null,
       metadata: [query.metadata ?? []].flat().map(readPair),
+      among,
+      failure: query.failure ?? null,
+      error: query.error ?? null,
       since: query.since ?? null,
       until: query.until ?? null,
     },
     page,
   );
   return makePage(rows, page, (run) => ({ atMs: run.createdAt.getTime(), id: run.id }), showListed);
+}
+
+/** The newest runs with a text in their name or metadata, at most this many. */
+const LIKE_MAX = 500;
+
+async function findRunsLike(db: Database, text: string): Promise<readonly string[]> {
+  const line = searchLine(text);
+  return await findRunsWith(db, line, gramsOf(line), LIKE_MAX);
+}
+
+/** Failures considered, and groups listed. */
+const GROUPED = { among: 2_000, groups: 50 };
+
+/** The newest failures, by their reason. Throws OperatorError. */
+export async function groupFailures(db: Database, query: { account?: string; since?: string }) {
+  const filter = { accountId: await accountIdOf(db, query.account), since: query.since ?? null };
+  return (await listFailureGroups(db, filter, GROUPED)).map((group) => ({
+    account: group.account,
+    blueprint: group.blueprint,
+    failure: group.failure,
+    error: group.pattern,
+    runs: group.runs,
+    last_run_id: group.lastRunId,
+    last_detail: group.lastDetail,
+    last_at: group.lastAt.toISOString(),
+  }));
 }
 
 /** `name=value`; a value may hold anything, a name no `=`. */
@@ -96,6 +138,8 @@ function showListed(run: ListedRun) {
     started_at: iso(run.startedAt),
     ended_at: iso(run.endedAt),
     failure: run.errorKind,
+    failure_detail: run.errorDetail,
+    metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
     purged_at: iso(run.purgedAt),
   };
 }
@@ -120,7 +164,6 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   ]);
   return {
     ...showListed(run),
-    failure_detail: run.errorDetail,
     failed_node: failedNodeOf(run),
     api_key_id: run.apiKeyId,
     started_by: run.startedBy,
@@ -134,7 +177,6 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     claimed_at: iso(run.claimedAt),
     retries: run.retries,
     lost_leases: run.lostLeases,
-    metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
     ignored_keys: await explainIgnored(db, run),
     steps: steps.map((step) =>
       showStep(step, {
@@ -155,6 +197,10 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
       credential_id: each.credentialId,
       strategy: each.strategyId,
       strategy_version: each.strategyVersion,
+      name: each.name,
+      login_rejections: each.rejections,
+      locked_until: iso(each.lockedUntil),
+      is_deleted: each.isDeleted,
     })),
     results: results.map((each) => ({
       key: each.key,

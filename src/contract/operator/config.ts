@@ -106,6 +106,7 @@ export const graph = closed(
         id: text("The node's id."),
         type: text("Its type."),
         name: orNull(text("Its name.")),
+        ref_key: orNull(text("For an input: its key in the trigger.")),
         gives: oneOf(["records", "value", "results"], "The kind of its output."),
         when: orNull(text("The condition under which it is executed.")),
         credential: orNull(text("The slot of the credential that it uses.")),

@@ -20,7 +20,8 @@ import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Runs");
 
-const listed = {
+/** A run, as lists show it. */
+export const listed = {
   id: text("The run's id (`run_...`)."),
   run_key: text("Its key, a UUID."),
   account: text("The account's name."),
@@ -33,6 +34,8 @@ const listed = {
   started_at: orNull(time("When it started to execute.")),
   ended_at: orNull(time("When it ended.")),
   failure: orNull(text("The kind of failure; `null` unless it failed.")),
+  failure_detail: orNull(text("The node, host and reason of the failure, redacted.")),
+  metadata: Type.Record(Type.String(), Type.String(), { description: "The caller's metadata." }),
   purged_at: orNull(time("When its data was purged.")),
 };
 
@@ -50,6 +53,21 @@ export const listRuns = defineOperation({
     blueprint: Type.Optional(Type.String({ maxLength: 200, description: "The Blueprint's key." })),
     run_name: Type.Optional(
       Type.String({ minLength: 1, maxLength: 255, description: "A prefix of the run's name." }),
+    ),
+    q: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description:
+          "Part of the run's name or of a metadata value, in any case: the newest 500 such runs. A new run is found after two seconds at most.",
+      }),
+    ),
+    failure: Type.Optional(Type.String({ maxLength: 100, description: "The kind of failure." })),
+    error: Type.Optional(
+      Type.String({
+        maxLength: 300,
+        description: "Why it failed, with `#` for numbers, as in a group of failures.",
+      }),
     ),
     metadata: Type.Optional(
       Type.String({ minLength: 2, maxLength: 1_000, description: "`name=value`: runs with this metadata." }),
@@ -108,7 +126,6 @@ export const readRun = defineOperation({
   answer: closed(
     {
       ...listed,
-      failure_detail: orNull(text("The node, host and reason of the failure, redacted.")),
       failed_node: orNull(text("The node that failed; it may not be among `steps`.")),
       api_key_id: orNull(text("The API key that triggered it; `null`: an operator or the command line.")),
       started_by: orNull(text("The operator who started it by hand.")),
@@ -126,7 +143,6 @@ export const readRun = defineOperation({
       claimed_at: orNull(time("When a worker first took it; `null` also if that is not known.")),
       retries: count("Requests that were retried."),
       lost_leases: count("Workers that it lost."),
-      metadata: Type.Record(Type.String(), Type.String(), { description: "The caller's metadata." }),
       ignored_keys: Type.Array(
         closed({
           name: text("A key of the trigger that the Blueprint does not define."),
@@ -168,6 +184,10 @@ export const readRun = defineOperation({
           credential_id: text("`cred_...`; it may have been deleted."),
           strategy: text("`strat_...`"),
           strategy_version: count("The strategy's version."),
+          name: orNull(text("The caller's label.")),
+          login_rejections: count("Rejected logins in a row."),
+          locked_until: orNull(time("When it unlocks; until then no login is attempted.")),
+          is_deleted: Type.Boolean({ description: "Whether it was deleted." }),
         }),
       ),
       results: Type.Array(

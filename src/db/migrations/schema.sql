@@ -722,6 +722,27 @@ create table run_result (
 );
 CREATE INDEX run_result_blob ON public.run_result USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 
+create table run_search (
+  run_id text not null,
+  account_id text not null,
+  created_at timestamp with time zone not null,
+  text text not null,
+  grams integer[] not null,
+  constraint run_search_pkey PRIMARY KEY (run_id),
+  constraint run_search_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint run_search_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id)
+);
+CREATE INDEX run_search_account ON public.run_search USING btree (account_id);
+CREATE INDEX run_search_grams ON public.run_search USING gin (grams);
+CREATE INDEX run_search_list ON public.run_search USING btree (created_at, run_id);
+
+create table run_search_progress (
+  one boolean default true not null,
+  searched_to timestamp with time zone not null,
+  constraint run_search_progress_pkey PRIMARY KEY (one),
+  constraint run_search_progress_one_check CHECK (one)
+);
+
 create table run_step (
   account_id text not null,
   run_id text not null,

@@ -15,6 +15,12 @@ export interface RunFilter {
   readonly name: string | null;
   /** Each of them. */
   readonly metadata: readonly MetadataPair[];
+  /** By id. */
+  readonly among: readonly string[] | null;
+  /** The kind of failure. */
+  readonly failure: string | null;
+  /** The reason of the failure, as `ERROR_PATTERN` writes it. */
+  readonly error: string | null;
   readonly since: string | null;
   readonly until: string | null;
 }
@@ -38,14 +44,54 @@ export interface ListedRun {
   readonly startedAt: Date | null;
   readonly endedAt: Date | null;
   readonly errorKind: string | null;
+  readonly errorDetail: string | null;
+  readonly metadata: Buffer;
   readonly purgedAt: Date | null;
 }
 
 const LISTED = `run.id, run.run_key as "runKey", account.slug as account, blueprint.key as blueprint,
   run.blueprint_version as "blueprintVersion", run.name, run.status, run.progress_step as "progressStep",
   run.created_at as "createdAt", run.started_at as "startedAt", run.ended_at as "endedAt",
-  run.error_kind as "errorKind", run.purged_at as "purgedAt"`;
+  run.error_kind as "errorKind", run.error_detail as "errorDetail", run.metadata, run.purged_at as "purgedAt"`;
 const TABLES = `run join account on account.id = run.account_id left join blueprint on blueprint.id = run.blueprint_id`;
+
+/** Why a run failed, with `#` for its numbers: the same for failures that differ only in a line, a status or an id. */
+const ERROR_PATTERN = `left(regexp_replace(coalesce(run.error_detail, ''), '[0-9]+', '#', 'g'), 300)`;
+
+export interface FailureGroup {
+  readonly account: string;
+  /** Null: a test login. */
+  readonly blueprint: string | null;
+  readonly failure: string;
+  readonly pattern: string;
+  readonly runs: number;
+  readonly lastRunId: string;
+  readonly lastDetail: string | null;
+  readonly lastAt: Date;
+}
+
+/** The failed runs among the newest `among` of them, by their reason, the most frequent first. */
+export async function listFailureGroups(
+  db: Database,
+  filter: { readonly accountId: string | null; readonly since: string | null },
+  limits: { readonly among: number; readonly groups: number },
+): Promise<readonly FailureGroup[]> {
+  return await db.query<FailureGroup>(
+    `with failed as (
+       select run.id, account.slug as account, blueprint.key as blueprint, run.error_kind as failure, run.error_detail as detail,
+         ${ERROR_PATTERN} as pattern, run.created_at as at
+       from ${TABLES}
+       where run.status = 'failed' and ($1::text is null or run.account_id = $1)
+         and ($2::timestamptz is null or run.created_at >= $2)
+       order by run.created_at desc, run.id desc limit $3
+     )
+     select account, blueprint, failure, pattern, count(*)::int as runs, (array_agg(id order by at desc, id desc))[1] as "lastRunId",
+       (array_agg(detail order by at desc, id desc))[1] as "lastDetail", max(at) as "lastAt"
+     from failed group by account, blueprint, failure, pattern
+     order by runs desc, "lastAt" desc, "lastRunId" limit $4`,
+    [filter.accountId, filter.since, limits.among, limits.groups],
+  );
+}
 
 /**
  * A page of runs, newest first. Not prepared by name, so that it is planned for the given filters, each of which has an index.
@@ -58,7 +104,7 @@ export async function listRuns(
 ): Promise<readonly ListedRun[]> {
   const one = filter.blueprintIds?.length === 1 ? (filter.blueprintIds[0] ?? null) : null;
   const [pair = null, ...others] = filter.metadata.map(pairOf);
-  const among = pair && (await findFewWith(db, pair));
+  const withPair = pair && (await findFewWith(db, pair));
   const name = filter.name === null ? null : Buffer.from(filter.name, "utf8");
   return await db.query<ListedRun>(
     `select ${LISTED} from ${TABLES}
@@ -69,7 +115,9 @@ export async function listRuns(
        and ($9::text is null or case when position($10::bytea in run.metadata) > 0
          then run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)] else false end)
        and ($17::bytea[] is null or (select bool_and(position(hashed in run.metadata) > 0) from unnest($17) as hashed))
-       and ($16::text[] is null or run.id = any($16))
+       and ($16::text[] is null or run.id = any($16)) and ($18::text[] is null or run.id = any($18))
+       and ($19::text is null or run.error_kind = $19)
+       and ($20::text is null or run.status = 'failed' and ${ERROR_PATTERN} = $20)
        and ($11::timestamptz is null or run.created_at >= $11) and ($12::timestamptz is null or run.created_at < $12)
        and ($13::bigint is null or (run.created_at, run.id) < (timestamptz 'epoch' + $13 * interval '1 ms', $14))
      order by run.created_at desc, run.id desc limit $15`,
@@ -89,8 +137,11 @@ export async function listRuns(
       after?.atMs ?? null,
       after?.id ?? null,
       rows,
-      among,
+      withPair,
       others.length === 0 ? null : others.map(({ hashed }) => Buffer.from(hashed, "utf8")),
+      filter.among,
+      filter.failure,
+      filter.error,
     ],
   );
 }
@@ -148,9 +199,7 @@ export interface DetailedRun extends ListedRun {
   /** The run that it repeats, and those that repeat it, the newest first. */
   readonly againOf: string | null;
   readonly reruns: readonly string[];
-  readonly metadata: Buffer;
   readonly ignoredKeys: Buffer;
-  readonly errorDetail: string | null;
   readonly purgeReason: "retention" | "operator" | null;
   readonly parkedAt: Date | null;
   /** Null also while its timeout is paused. */
@@ -180,8 +229,8 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
   const rows = await db.query<DetailedRun>(
     `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
        (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
-       array(select id from run later where later.again_of = run.id order by id desc limit 20) as "reruns", run.metadata,
-       run.ignored_keys as "ignoredKeys", run.error_detail as "errorDetail", run.purge_reason as "purgeReason",
+       array(select id from run later where later.again_of = run.id order by id desc limit 20) as "reruns",
+       run.ignored_keys as "ignoredKeys", run.purge_reason as "purgeReason",
        case when run.line is null then run.parked_at end as "parkedAt",
        case when run.parked_at is null then run.deadline_at end as "deadlineAt", ${CLAIMED_AT} as "claimedAt",
        case when run.line = '${CLOCK}' and run.ended_at is null
@@ -290,13 +339,25 @@ export async function listInputSizes(
   );
 }
 
-export async function listCredentialsOfRun(
-  db: Database,
-  runId: string,
-): Promise<readonly { slot: string; credentialId: string; strategyId: string; strategyVersion: number }[]> {
-  return await db.query(
-    `select slot, credential_id as "credentialId", strategy_id as "strategyId", strategy_version as "strategyVersion"
-     from run_credential where run_id = $1 order by slot`,
+interface CredentialOfRun {
+  readonly slot: string;
+  readonly credentialId: string;
+  readonly strategyId: string;
+  readonly strategyVersion: number;
+  readonly name: string | null;
+  readonly rejections: number;
+  readonly lockedUntil: Date | null;
+  readonly isDeleted: boolean;
+}
+
+export async function listCredentialsOfRun(db: Database, runId: string): Promise<readonly CredentialOfRun[]> {
+  return await db.query<CredentialOfRun>(
+    `select used.slot, used.credential_id as "credentialId", used.strategy_id as "strategyId",
+       used.strategy_version as "strategyVersion", credential.name, coalesce(credential.login_rejections, 0) as rejections,
+       case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
+       credential.id is null as "isDeleted"
+     from run_credential used left join credential on credential.id = used.credential_id
+     where used.run_id = $1 order by used.slot`,
     [runId],
   );
 }

@@ -37,6 +37,8 @@ const purge = (due: string): string => `with due as (
     delete from run_turn using due where run_id = due.id
   ), poll as (
     delete from run_poll using due where run_id = due.id
+  ), searched as (
+    delete from run_search using due where run_id = due.id
   ), step as (
     delete from run_step using due where run_id = due.id
   ), input as (
