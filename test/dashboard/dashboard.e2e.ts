@@ -160,13 +160,16 @@ test("a run is watched live, from its trigger to its review", async () => {
   await page.getByRole("link", { name: "supplier-invoices, version 1" }).waitFor();
   assert.match((await page.locator("time").first().getAttribute("title")) ?? "", / UTC/);
   const about = await page.getByRole("region", { name: "About" }).innerText();
-  assert.match(about, /queued \d.*waiting for a review \d.*steps \d/);
+  assert.match(about, /queued \d.*waiting for a review \d.*steps \d/s);
   const ignored = page.getByRole("region", { name: "Ignored keys" });
   assert.match(await ignored.getByRole("row").last().innerText(), /purchase_ordr\s+purchase_order/);
   assert.match(await page.getByRole("region", { name: "Metadata" }).innerText(), /PO-7/);
   await page.getByText("Graph", { exact: true }).click();
   await page.getByRole("button", { name: "A look at the invoices" }).click();
-  await page.getByText("This step logged nothing.").waitFor();
+  const details = page.getByRole("region", { name: "Details of A look at the invoices" });
+  await details.getByText("supplier: No supplier").waitFor();
+  await details.getByRole("tab", { name: "Log" }).click();
+  await details.getByText("This step logged nothing.").waitFor();
   await page.getByRole("button", { name: "Cancel the run" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
   await page.getByText("Cancelled", { exact: true }).waitFor();

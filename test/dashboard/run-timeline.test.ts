@@ -14,7 +14,7 @@ const RUN: TimedRun = {
 };
 
 const seconds = (run: TimedRun, now = 0) =>
-  Object.fromEntries(splitDuration(readTimeline(run, now * 1_000)).map(([name, ms]) => [name, ms / 1_000]));
+  Object.fromEntries(splitDuration(readTimeline(run, now * 1_000)).map(({ name, ms }) => [name, ms / 1_000]));
 
 test("queueing, login, waiting and steps add up to the run's duration", () => {
   assert.deepEqual(seconds(RUN), { queued: 10, login: 2, "waiting for a review": 780, steps: 108 });

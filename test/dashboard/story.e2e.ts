@@ -107,18 +107,22 @@ test("the login is tested with a credential: each step is seen, and no value", a
   await page.getByRole("button", { name: `Test login ${wrong}` }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Test login" }).click();
   await page.getByRole("heading", { name: "Test login", level: 1 }).waitFor();
-  await page.getByText("Failed: login").waitFor();
+  await page.getByText("Login failed").waitFor();
   const steps = page.getByRole("region", { name: "Steps" });
-  await steps.getByText("login step 1 (POST /login)", { exact: true }).waitFor();
-  await steps.getByText("status=401").waitFor();
+  await steps.getByRole("button", { name: /login step 1 \(POST \/login\).*Failed/s }).waitFor();
   await steps.getByText("Response from the target").waitFor();
   await steps.getByText(`${target.url}/login`).first().waitFor();
+  await steps.getByRole("tab", { name: "Log" }).click();
+  await steps.getByText("status=401").waitFor();
   assert.ok(!(await page.content()).includes(WRONG));
-  await page.getByRole("link", { name: "Unlock the credential or test its login" }).waitFor();
+  await page.getByRole("button", { name: `Test login ${wrong}` }).waitFor();
+  await page.getByRole("button", { name: `Unlock ${wrong}` }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Unlock" }).click();
+  await page.getByText("The credential was unlocked.").waitFor();
+  await page.getByRole("button", { name: `Unlock ${wrong}` }).waitFor({ state: "detached" });
   assert.equal(await page.getByRole("button", { name: "Run again" }).count(), 0);
   assert.deepEqual(await axe(page), []);
   await page.getByRole("link", { name: "Credentials" }).click();
-  await page.getByText("1 rejected login").waitFor();
   await page
     .getByRole("button", { name: /^Test login/ })
     .last()
@@ -163,7 +167,7 @@ test("it is run again after a warning that it writes again, once for two clicks,
   await page.getByText("Rerun of").waitFor();
   again = runOf();
   assert.notEqual(again, run);
-  await page.getByText("week 47").waitFor();
+  await page.getByText("week 47", { exact: true }).waitFor();
   await page.getByRole("link", { name: run }).click();
   await page.getByText("Reruns").waitFor();
   assert.equal(await page.getByRole("link", { name: again }).count(), 1);

@@ -136,6 +136,7 @@ function BlueprintDocument(props: {
 }) {
   const { blueprint, params } = props;
   const { may } = useSignedIn();
+  const [search] = useSearchParams();
   if (!may("config.apply"))
     return (
       <Code block tabIndex={0}>
@@ -152,6 +153,7 @@ function BlueprintDocument(props: {
       }}
       label="The Blueprint's document"
       initial={blueprint.yaml}
+      startAt={search.get("node")}
       onPublished={props.onPublished}
     >
       {({ graph }) =>

@@ -10,7 +10,9 @@ export function RunActions({ run }: { readonly run: Run }) {
   const isOver = run.ended_at !== null;
   return (
     <>
-      {isOver && run.blueprint !== null && may("run.trigger") && <RunAgainButton run={run} />}
+      {isOver && run.status !== "failed" && run.blueprint !== null && may("run.trigger") && (
+        <RunAgainButton run={run} />
+      )}
       {!isOver && may("run.cancel") && <CancelButton run={run} />}
       {isOver && run.purged_at === null && may("run.purge") && <PurgeButton run={run} />}
     </>
@@ -43,6 +45,7 @@ function PurgeButton({ run }: { readonly run: Run }) {
       input={{ params: { runId: run.id } }}
       changes={changes}
       size="sm"
+      isQuiet
       label="Purge now"
       title="Purge this run's data?"
       action="Purge permanently"

@@ -13,12 +13,12 @@ import { Reading } from "../parts/reading.tsx";
 type Again = AnswerOf<typeof readRunAgain>;
 
 /** One key per decision, so that a second click has no effect. `crypto.randomUUID` is not available without TLS. */
-const newKey = (): string =>
+export const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
     "",
   );
 
-export function RunAgainButton({ run }: { readonly run: Run }) {
+export function RunAgainButton({ run, size = "sm" }: { readonly run: Run; readonly size?: "xs" | "sm" }) {
   const [key, setKey] = useState<string | null>(null);
   const [, go] = useLocation();
   const input = { params: { runId: run.id } };
@@ -44,7 +44,7 @@ export function RunAgainButton({ run }: { readonly run: Run }) {
   };
   return (
     <>
-      <Button variant="default" onClick={() => setKey(newKey())}>
+      <Button variant="default" size={size} onClick={() => setKey(newKey())}>
         Run again
       </Button>
       <Confirm

@@ -1,90 +1,156 @@
 import { Text } from "@mantine/core";
-import type { Run, RunStep } from "../parts/answers.ts";
+import { Fragment, type ReactNode } from "react";
+import type { Run } from "../parts/answers.ts";
 import { useNow } from "../parts/now.ts";
 import { formatDuration } from "../parts/time.tsx";
-import { RunStepDetail } from "./run-step-detail.tsx";
-import { readTimeline, type Interval, type Timeline } from "./run-timeline.ts";
+import { NodeMark } from "./node-mark.tsx";
+import { readTimeline, type Interval, type Phase, type Timeline } from "./run-timeline.ts";
 import styles from "./run-steps.module.css";
-import { StepMark } from "./step-mark.tsx";
+import type { RunNode } from "./run-node.ts";
 
-/** Why no step is shown. */
-function explainNoSteps(run: Run): string {
+/** Why no node is shown. */
+function explainNoNodes(run: Run): string {
   if (run.purged_at !== null) return "The steps' data was purged.";
   if (run.failure === "login") return "The login failed, so no step started.";
-  if (run.started_at === null)
-    return run.ended_at === null ? "No step has started yet." : "The run ended before its first step.";
-  return "No step has made a request, and only those are recorded. The graph shows all steps.";
+  return run.ended_at === null ? "No step has started yet." : "The run ended before its first step.";
 }
 
-/** Queueing, login and steps, each at its time within the run. */
+/** Queueing, login and all nodes, each at its time within the run. `children`: details of the selected node, below its row. */
 export function RunTimeline(props: {
   readonly run: Run;
-  readonly steps: readonly RunStep[];
-  readonly opened: string | null;
-  readonly onOpen: (node: string | null) => void;
+  readonly nodes: readonly RunNode[];
+  readonly selected: string | null;
+  readonly onSelect: (node: string) => void;
+  readonly children: ReactNode;
 }) {
-  const { run, steps, opened } = props;
+  const { run, nodes, selected } = props;
   const timeline = readTimeline(run, useNow());
   return (
-    <>
+    <div>
       <ol className={styles["steps"]}>
+        <li className={styles["heads"]} aria-hidden="true">
+          <span>Step</span>
+          <span>State</span>
+          <span className={styles["counts"]}>Records in → out</span>
+          <span />
+          <span className={styles["took"]}>Duration</span>
+        </li>
         {timeline.phases.map((phase) => (
-          <li key={phase.name} className={styles["phase"]}>
-            <span>{phase.name}</span>
-            <span />
-            <Bar of={timeline} pieces={[{ ...phase, kind: phase.kind }]} />
-            <span className={styles["took"]}>{formatDuration(phase.toMs - phase.fromMs)}</span>
-          </li>
+          <PhaseRow key={phase.name} phase={phase} timeline={timeline} credentials={run.credentials} />
         ))}
-        {steps.map((step) => (
-          <li key={step.node}>
-            <StepRow
+        {nodes.map((node) => (
+          <li key={node.id}>
+            <NodeRow
               run={run}
-              step={step}
+              node={node}
               timeline={timeline}
-              isOpen={opened === step.node}
-              onOpen={() => props.onOpen(opened === step.node ? null : step.node)}
+              isSelected={selected === node.id}
+              onSelect={() => props.onSelect(node.id)}
             />
-            {opened === step.node && <RunStepDetail step={step} />}
+            {node.inner.map((id) => (
+              <span key={id} className={styles["inner"]}>
+                {id}
+              </span>
+            ))}
+            {selected === node.id && props.children}
           </li>
         ))}
       </ol>
-      {steps.length === 0 && (
+      {nodes.length === 0 && (
         <Text size="sm" c="dimmed" mt="sm">
-          {explainNoSteps(run)}
+          {explainNoNodes(run)}
         </Text>
       )}
-    </>
+    </div>
   );
 }
 
-function StepRow(props: {
-  readonly run: Run;
-  readonly step: RunStep;
+function PhaseRow(props: {
+  readonly phase: Phase;
   readonly timeline: Timeline;
-  readonly isOpen: boolean;
-  readonly onOpen: () => void;
+  readonly credentials: Run["credentials"];
 }) {
-  const { run, step, timeline } = props;
-  const fromMs = Date.parse(step.started_at);
-  const toMs = step.ended_at === null ? timeline.toMs : Date.parse(step.ended_at);
-  const waits = timeline.waits.filter(({ node }) => node === step.node);
-  const waitedMs = waits.reduce((sum, wait) => sum + wait.toMs - wait.fromMs, 0);
+  const { phase, timeline, credentials } = props;
+  const slots = phase.kind === "login" ? credentials : [];
   return (
-    <button type="button" className={styles["step"]} aria-expanded={props.isOpen} onClick={props.onOpen}>
-      <span className={styles["name"]}>{step.node}</span>
-      <StepMark step={step} run={run} />
+    <Fragment>
+      <li className={styles["phase"]}>
+        <span>{phase.name}</span>
+        <span />
+        <span />
+        <Bar of={timeline} pieces={[{ ...phase, kind: phase.kind }]} />
+        <span className={styles["took"]}>{formatDuration(phase.toMs - phase.fromMs)}</span>
+      </li>
+      {slots.map(({ slot, name, credential_id: id }) => (
+        <li key={slot} className={styles["inner"]}>
+          {slot}: {name ?? id}
+        </li>
+      ))}
+    </Fragment>
+  );
+}
+
+function NodeRow(props: {
+  readonly run: Run;
+  readonly node: RunNode;
+  readonly timeline: Timeline;
+  readonly isSelected: boolean;
+  readonly onSelect: () => void;
+}) {
+  const { node, timeline } = props;
+  const waits = timeline.waits.filter((wait) => wait.node === node.id);
+  const waitedMs = waits.reduce((sum, wait) => sum + wait.toMs - wait.fromMs, 0);
+  // A reviewer's wait begins when the review is requested, a run's end ends everything.
+  const fromMs = node.fromMs;
+  const toMs = fromMs === null ? null : (node.toMs ?? timeline.toMs);
+  return (
+    <button
+      type="button"
+      className={styles["step"]}
+      aria-expanded={props.isSelected}
+      data-state={node.state}
+      onClick={props.onSelect}
+    >
+      <span className={styles["name"]} title={node.name}>
+        {node.name}
+        {node.type !== null && <span className={styles["type"]}>{node.type}</span>}
+      </span>
+      <NodeMark node={node} />
+      <Counts of={node} />
       <Bar
         of={timeline}
-        pieces={[{ fromMs, toMs, kind: step.status }, ...waits.map((wait) => ({ ...wait, kind: "waiting" }))]}
+        pieces={[
+          ...(fromMs === null || toMs === null ? [] : [{ fromMs, toMs, kind: node.state }]),
+          ...waits.map((wait) => ({ ...wait, kind: "waiting" })),
+        ]}
       />
       <span className={styles["took"]}>
-        {step.duration_ms === null && step.ended_at !== null
+        {fromMs === null || toMs === null || node.state === "skipped"
           ? "–"
           : formatDuration(Math.max(toMs - fromMs, 0))}
         {waitedMs > 0 && <span className={styles["waited"]}>waiting {formatDuration(waitedMs)}</span>}
       </span>
     </button>
+  );
+}
+
+const shown = (count: number): string => count.toLocaleString("en");
+
+/** Records in and out, and those with errors. */
+function Counts({ of: { recordsIn, records, errors } }: { readonly of: RunNode }) {
+  return (
+    <span className={styles["counts"]}>
+      {records !== null && (
+        <>
+          {recordsIn !== null && `${shown(recordsIn)} → `}
+          {shown(records)}
+          {recordsIn === null && (
+            <span className={styles["unit"]}> {records === 1 ? "record" : "records"}</span>
+          )}
+        </>
+      )}
+      {errors !== null && errors > 0 && <span className={styles["wrong"]}>{shown(errors)} with errors</span>}
+    </span>
   );
 }
 

@@ -69,14 +69,25 @@ function readPhases(
 
 const lengthOf = ({ fromMs, toMs }: Interval): number => toMs - fromMs;
 
-/** What a run's duration is made of, in milliseconds; the parts add up to the whole. */
-export function splitDuration(timeline: Timeline): readonly (readonly [name: string, ms: number])[] {
-  const phases = timeline.phases.map((phase) => [phase.name.toLowerCase(), lengthOf(phase)] as const);
+/** A part of a run's duration. */
+export interface DurationPart {
+  readonly name: string;
+  readonly kind: Phase["kind"] | "waiting" | "steps";
+  readonly ms: number;
+}
+
+/** What a run's duration is made of; the parts add up to the whole. */
+export function splitDuration(timeline: Timeline): readonly DurationPart[] {
+  const phases = timeline.phases.map((phase) => ({
+    name: phase.name.toLowerCase(),
+    kind: phase.kind,
+    ms: lengthOf(phase),
+  }));
   const waiting = timeline.waits.reduce((sum, wait) => sum + lengthOf(wait), 0);
-  const others = phases.reduce((sum, [, ms]) => sum + ms, 0) + waiting;
+  const others = phases.reduce((sum, { ms }) => sum + ms, 0) + waiting;
   return [
     ...phases,
-    ...(waiting > 0 ? [["waiting for a review", waiting] as const] : []),
-    ["steps", Math.max(lengthOf(timeline) - others, 0)],
+    ...(waiting > 0 ? [{ name: "waiting for a review", kind: "waiting", ms: waiting } as const] : []),
+    { name: "steps", kind: "steps", ms: Math.max(lengthOf(timeline) - others, 0) },
   ];
 }

@@ -1,4 +1,4 @@
-import { Anchor, Stack, Text } from "@mantine/core";
+import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
 import { readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
@@ -12,13 +12,15 @@ import { Reading } from "../parts/reading.tsx";
 import { RunStatusMark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { TestLoginButton } from "../parts/test-login-button.tsx";
-import { useNow } from "../parts/now.ts";
-import { formatDuration, Time } from "../parts/time.tsx";
+import { Time } from "../parts/time.tsx";
+import { MetadataChips } from "../parts/metadata-chips.tsx";
 import { RunActions } from "./run-actions.tsx";
+import { DurationSplit } from "./run-duration.tsx";
+import { RunFailure } from "./run-failure.tsx";
 import { TriggerContent } from "./run-trigger.tsx";
 import { RunResults } from "./run-results.tsx";
 import { RunSteps } from "./run-steps.tsx";
-import { readTimeline, splitDuration } from "./run-timeline.ts";
+import { shortId } from "../parts/short-id.ts";
 
 const isOver = ({ status }: Run): boolean => ["completed", "failed", "cancelled"].includes(status);
 
@@ -43,14 +45,25 @@ function RunDetail({ run }: { readonly run: Run }) {
       <PageHead
         title={title}
         windowTitle={`${title}, ${run.status}`}
-        about={<RunStatusMark status={run.status} step={run.progress_step} />}
+        about={
+          <Group gap="xs">
+            {/* Announced when it changes. */}
+            <output>
+              <RunStatusMark status={run.status} step={run.progress_step} />
+            </output>
+            <MetadataChips of={run.metadata} />
+          </Group>
+        }
       >
         <RunActions run={run} />
       </PageHead>
       <Stack gap="xl">
         <RunNotes run={run} />
         <Section title="About">
-          <RunFacts run={run} />
+          <Stack gap="md">
+            <DurationSplit of={run} />
+            <RunFacts run={run} />
+          </Stack>
         </Section>
         <RunSteps run={run} />
         {run.results.length > 0 && may("run.results") && <RunResults run={run} />}
@@ -65,12 +78,7 @@ function RunNotes({ run }: { readonly run: Run }) {
   const review = run.reviews.find(({ status }) => status === "open");
   return (
     <>
-      {run.status === "failed" && (
-        <Note tone="bad" title={run.failure === null ? "Failed" : `Failed: ${run.failure}`}>
-          {run.failure_detail ?? "See the failed step below."}
-          {run.failure === "login" && <LoginRemedy run={run} />}
-        </Note>
-      )}
+      {run.status === "failed" && <RunFailure run={run} />}
       {review && (
         <Note tone="waiting" title="This run awaits a review">
           <Anchor component={Link} href={`/reviews/${review.id}`} size="sm">
@@ -99,23 +107,6 @@ function RunNotes({ run }: { readonly run: Run }) {
   );
 }
 
-/** The page where the credential can be unlocked and its login tested. */
-function LoginRemedy({ run }: { readonly run: Run }) {
-  const { may } = useSignedIn();
-  const [used] = run.credentials;
-  if (used === undefined || !may("credential.read")) return null;
-  return (
-    <Anchor
-      component={Link}
-      href={`/strategies/${run.account}/${used.strategy}?tab=credentials`}
-      size="sm"
-      display="block"
-    >
-      Unlock the credential or test its login
-    </Anchor>
-  );
-}
-
 const RunLink = ({ id }: { readonly id: string }) => (
   <Anchor component={Link} href={`/runs/${id}`} size="sm">
     {id}
@@ -132,7 +123,7 @@ function TestLoginNote({ run }: { readonly run: Run }) {
       <Text size="sm" mb="xs">
         A worker logs in with the credential, as in any run, and does nothing else. Customers don't see it.
       </Text>
-      {credential !== undefined && run.ended_at !== null && may("run.trigger") && (
+      {credential !== undefined && run.ended_at !== null && run.status !== "failed" && may("run.trigger") && (
         <TestLoginButton
           credential={credential}
           name="it"
@@ -141,22 +132,6 @@ function TestLoginNote({ run }: { readonly run: Run }) {
         />
       )}
     </Note>
-  );
-}
-
-/** The time from the trigger to the end, or until now, and how it was spent. */
-function Duration({ of: run }: { readonly of: Run }) {
-  const timeline = readTimeline(run, useNow());
-  return (
-    <>
-      {formatDuration(timeline.toMs - timeline.fromMs)}
-      <Text size="xs" c="dimmed">
-        {splitDuration(timeline)
-          .filter(([, ms]) => ms > 0)
-          .map(([name, ms]) => `${name} ${formatDuration(ms)}`)
-          .join(", ")}
-      </Text>
-    </>
   );
 }
 
@@ -180,10 +155,34 @@ function RunFacts({ run }: { readonly run: Run }) {
           </LinkIf>,
         ],
         ["Triggered", <Time key="at" at={run.created_at} isExact />],
-        ["Duration", <Duration key="took" of={run} />],
-        ["Run ID", <Copyable key="id" text={run.id} name="the run ID" />],
-        ["Run key", <Copyable key="key" text={run.run_key} name="the run key" />],
-        ["API key", run.api_key_id],
+        ["Run ID", <Copyable key="id" text={run.id} shown={shortId(run.id)} name="the run ID" />],
+        [
+          "Run key",
+          <Copyable key="key" text={run.run_key} shown={shortId(run.run_key)} name="the run key" />,
+        ],
+        [
+          "API key",
+          run.api_key_id === null ? null : (
+            <LinkIf key="api" to={may("key.read") && "/keys"}>
+              {shortId(run.api_key_id)}
+            </LinkIf>
+          ),
+        ],
+        [
+          "Credentials",
+          run.credentials.length === 0 ? null : (
+            <Stack key="credentials" gap={2}>
+              {run.credentials.map(({ slot, name, credential_id: id, strategy }) => (
+                <LinkIf
+                  key={slot}
+                  to={may("credential.read") && `/strategies/${run.account}/${strategy}?tab=credentials`}
+                >
+                  {name ?? id}
+                </LinkIf>
+              ))}
+            </Stack>
+          ),
+        ],
         ["Started by", run.started_by],
         ["Rerun of", run.again_of === null ? null : <RunLink key="of" id={run.again_of} />],
         [

@@ -22,6 +22,8 @@ export function AskButton<O extends OperatorOperation>(props: {
   readonly onDone?: (answer: OperatorAnswer<O>) => void;
   readonly children: ReactNode;
   readonly size?: "xs" | "sm";
+  /** Less prominent than the buttons beside it. */
+  readonly isQuiet?: boolean;
 }) {
   const [isAsking, setIsAsking] = useState(false);
   const sayDone = (answer: OperatorAnswer<O>): string =>
@@ -38,7 +40,7 @@ export function AskButton<O extends OperatorOperation>(props: {
   return (
     <>
       <Button
-        variant="default"
+        variant={props.isQuiet === true ? "subtle" : "default"}
         size={props.size ?? "xs"}
         {...(props.of === undefined ? {} : { "aria-label": `${props.label} ${props.of}` })}
         onClick={() => setIsAsking(true)}

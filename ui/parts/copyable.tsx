@@ -2,11 +2,17 @@ import { Button, Code } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 
 /** An id that people paste elsewhere. */
-export function Copyable({ text, name }: { readonly text: string; readonly name: string }) {
+export function Copyable(props: {
+  readonly text: string;
+  readonly name: string;
+  /** What is shown instead of a long text. */
+  readonly shown?: string;
+}) {
+  const { text, name, shown = text } = props;
   const clipboard = useClipboard({ timeout: 1_500 });
   return (
     <span>
-      <Code>{text}</Code>{" "}
+      <Code title={text}>{shown}</Code>{" "}
       <Button
         size="compact-xs"
         variant="subtle"

@@ -33,11 +33,12 @@ interface DocumentDraft {
   readonly base: { readonly version: number; readonly text: string };
 }
 
-/** Edits a document: shows its problems with their places and a preview, and publishes it. */
-export function DocumentEditor(props: {
+interface EditorProps {
   readonly label: string;
   readonly of: DocumentName;
   readonly initial: string;
+  /** The id of the node whose line is shown first. */
+  readonly startAt?: string | null;
   readonly onPublished: (change: {
     readonly kind: string;
     readonly account: string;
@@ -45,10 +46,13 @@ export function DocumentEditor(props: {
   }) => void;
   /** The preview of a document without problems. */
   readonly children: (checked: Checked["documents"][number]) => ReactNode;
-}) {
+}
+
+/** Edits a document: shows its problems with their places and a preview, and publishes it. */
+export function DocumentEditor(props: EditorProps) {
   const { text, base, isDraft, setText, discard, discarded } = useDocumentDraft(props.of, props.initial);
   const [typed] = useDebouncedValue(text, PAUSE_MS);
-  const [goTo, setGoTo] = useState<EditorProblem | null>(null);
+  const [goTo, setGoTo] = useState<EditorProblem | null>(() => placeOf(text, props.startAt ?? null));
   const [isAsking, setIsAsking] = useState(false);
   const schema = useRead(readConfigSchema, {});
   const checked = useRead(checkConfig, { body: { documents: [{ file: "document.yaml", text: typed }] } });
@@ -105,6 +109,13 @@ export function DocumentEditor(props: {
       />
     </Stack>
   );
+}
+
+/** The line of a node's id in a document; null: it has none. */
+function placeOf(text: string, node: string | null): EditorProblem | null {
+  if (node === null) return null;
+  const line = text.split("\n").findIndex((each) => /^[\s{-]*id:\s*["']?([\w-]+)/.exec(each)?.[1] === node);
+  return line === -1 ? null : { line: line + 1, column: 1, message: "" };
 }
 
 function useDocumentDraft({ kind, account, id, version }: DocumentName, published: string) {

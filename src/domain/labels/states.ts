@@ -1,6 +1,6 @@
 /** The label for each state, the same in the dashboard and on the command line. `--json` and the API use the keys. */
 import type { ProposalStatus } from "#domain/proposal.ts";
-import type { RunStatus } from "#domain/run.ts";
+import type { RunErrorKind, RunStatus } from "#domain/run.ts";
 
 export const RUN_STATUS_NAMES: Readonly<Record<RunStatus, string>> = {
   queued: "Queued",
@@ -19,6 +19,23 @@ const RUN_STEP_NAMES: Readonly<Record<string, string>> = {
 /** A run's state: the name of its step if there is one (milestones have none), otherwise of its status. */
 export const runStateName = (status: RunStatus, step: string): string =>
   RUN_STEP_NAMES[step] ?? RUN_STATUS_NAMES[status];
+
+/** The kinds of failure. */
+const FAILURE_NAMES: Readonly<Record<RunErrorKind, string>> = {
+  login: "Login failed",
+  credential_deleted: "Credential deleted",
+  target: "Target failed",
+  data: "Invalid data",
+  timeout: "Timed out",
+  review_timeout: "Review timed out",
+  interrupted: "Workers lost",
+  vault: "Vault failed",
+  internal: "Internal error",
+};
+
+/** `failure`: the kind in an answer of the API. */
+export const failureName = (failure: string): string =>
+  FAILURE_NAMES[failure as RunErrorKind] ?? `Failed: ${failure}`;
 
 /** The reasons for which a run may wait. */
 export const WAIT_NAMES = {
@@ -39,6 +56,10 @@ export const STEP_STATE_NAMES = {
   skipped: "Skipped",
   /** Its run ended first. */
   stopped: "Stopped",
+  pending: "Not started",
+  /** Its run ended before it began. */
+  unreached: "Not reached",
+  unknown: "Not recorded",
 } as const;
 
 export const REVIEW_STATE_NAMES = {

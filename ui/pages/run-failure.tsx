@@ -1,0 +1,139 @@
+import { Anchor, Button, Group, Text } from "@mantine/core";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { failureName } from "#domain/labels/states.ts";
+import { listCredentials, readRun, unlockCredential } from "../api/operations.ts";
+import { keyOf, useSignedIn } from "../api/queries.ts";
+import type { Run } from "../parts/answers.ts";
+import { AskButton } from "../parts/ask-button.tsx";
+import { Note } from "../parts/note.tsx";
+import { TestLoginButton } from "../parts/test-login-button.tsx";
+import { Time } from "../parts/time.tsx";
+import { RunAgainButton } from "./run-again.tsx";
+import { RunComparison } from "./run-comparison.tsx";
+import { useSelectedNode } from "./run-steps.tsx";
+
+/** Why a run failed: the sentence, the step and the request that did it, and beside them what fixes it. */
+export function RunFailure({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  const [isCompared, setIsCompared] = useState(false);
+  const step = run.steps.find(({ status }) => status === "failed");
+  return (
+    <Note tone="bad" title={run.failure === null ? "Failed" : failureName(run.failure)}>
+      <Text size="sm" className="any-break">
+        {run.failure_detail ?? "See the failed step below."}
+      </Text>
+      <FailedStep run={run} node={run.failed_node ?? step?.node ?? null} />
+      {step?.answer && (
+        <Text size="sm" className="any-break">
+          Response: {step.answer.status} from {step.answer.address}
+        </Text>
+      )}
+      {run.failure === "login" && <LockedCredentials run={run} />}
+      <Group gap="xs" mt="sm">
+        {run.failure === "login" && <LoginRemedies run={run} />}
+        {run.blueprint !== null && may("run.trigger") && <RunAgainButton run={run} size="xs" />}
+        {run.blueprint !== null && run.failure !== "login" && may("config.read") && (
+          <Button
+            component={Link}
+            href={`/blueprints/${run.account}/${run.blueprint}?${new URLSearchParams({
+              tab: "document",
+              ...(run.failed_node === null ? {} : { node: run.failed_node }),
+            })}`}
+            variant="default"
+            size="xs"
+          >
+            {run.failed_node === null ? "Open the Blueprint" : "Open the Blueprint at this step"}
+          </Button>
+        )}
+        {run.blueprint !== null && (
+          <Button
+            variant="default"
+            size="xs"
+            aria-expanded={isCompared}
+            onClick={() => setIsCompared(!isCompared)}
+          >
+            Compare with the last good run
+          </Button>
+        )}
+      </Group>
+      {isCompared && <RunComparison run={run} />}
+    </Note>
+  );
+}
+
+function FailedStep({ run, node }: { readonly run: Run; readonly node: string | null }) {
+  const { selected, select } = useSelectedNode(run);
+  if (node === null) return null;
+  return (
+    <Text size="sm" className="any-break">
+      Step:{" "}
+      {selected === node ? (
+        node
+      ) : (
+        <Anchor component="button" type="button" size="sm" onClick={() => select(node)}>
+          {node}
+        </Anchor>
+      )}
+    </Text>
+  );
+}
+
+function LockedCredentials({ run }: { readonly run: Run }) {
+  return run.credentials
+    .filter(({ login_rejections: count }) => count > 0)
+    .map(({ slot, name, credential_id: id, login_rejections: count, locked_until: until }) => (
+      <Text key={slot} size="sm" className="any-break">
+        {name ?? id}: {count === 1 ? "1 rejected login" : `${count} rejected logins in a row`}
+        {until !== null && (
+          <>
+            , locked; unlocks <Time at={until} />
+          </>
+        )}
+      </Text>
+    ));
+}
+
+/** Unlock, and test the login, of each credential that is still there. */
+function LoginRemedies({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  const [, go] = useLocation();
+  return run.credentials
+    .filter((each) => !each.is_deleted)
+    .map(({ slot, name, credential_id: id, login_rejections: count, strategy }) => (
+      <Group key={slot} gap="xs">
+        {count > 0 && may("credential.unlock") && (
+          <AskButton
+            to={unlockCredential}
+            input={{ params: { credentialId: id } }}
+            changes={[keyOf(listCredentials), keyOf(readRun)]}
+            label="Unlock"
+            of={name ?? id}
+            title="Unlock this credential?"
+            action="Unlock"
+            done="The credential was unlocked."
+          >
+            Runs can log in with it again. If the login is still wrong, the target may lock its user out.
+          </AskButton>
+        )}
+        {may("run.trigger") && (
+          <TestLoginButton
+            credential={id}
+            name={name ?? id}
+            label="Test login"
+            onStarted={(runId) => go(`/runs/${runId}`)}
+          />
+        )}
+        {may("config.read") && (
+          <Button
+            component={Link}
+            href={`/strategies/${run.account}/${strategy}`}
+            variant="default"
+            size="xs"
+          >
+            Open the strategy
+          </Button>
+        )}
+      </Group>
+    ));
+}
