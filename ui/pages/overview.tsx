@@ -1,6 +1,6 @@
 import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { WAIT_NAMES } from "#domain/labels/states.ts";
+import { failureName, WAIT_NAMES } from "#domain/labels/states.ts";
 import { listReviews, listRuns, readOverview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
@@ -13,7 +13,7 @@ import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { HourChart } from "./hour-chart.tsx";
 import { ReviewList } from "./review-list.tsx";
-import { RunTable } from "./run-list.tsx";
+import { RunTable } from "./run-table.tsx";
 
 const SHOWN = 5;
 
@@ -104,7 +104,14 @@ function LastHours({ overview }: { readonly overview: Overview }) {
         <Section title="Open runs">
           <Waiting waiting={overview.waiting} />
         </Section>
-        <Section title="Failures">
+        <Section
+          title="Failures"
+          actions={
+            <Anchor component={Link} href="/runs?by=error&last=24h" size="sm">
+              View by error
+            </Anchor>
+          }
+        >
           <Failures overview={overview} />
         </Section>
       </SimpleGrid>
@@ -169,7 +176,7 @@ function Failures({ overview }: { readonly overview: Overview }) {
           >
             {blueprint}
           </Anchor>
-          : {failure}, {runs} {runs === 1 ? "run" : "runs"};{" "}
+          : {failureName(failure)}, {runs} {runs === 1 ? "run" : "runs"};{" "}
           <Anchor component={Link} href={`/runs/${last}`} size="sm" underline="always">
             the last one
           </Anchor>

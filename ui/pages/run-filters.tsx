@@ -1,20 +1,34 @@
-import { Button, NativeSelect, Paper, TextInput } from "@mantine/core";
-import { useState, type FormEvent } from "react";
+import { Button, CloseButton, Group, NativeSelect, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useState } from "react";
 import { useSearchParams } from "wouter";
 import type { RunStatus } from "#domain/run.ts";
 import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
+import { listAccounts, listBlueprints } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import { useNow } from "../parts/now.ts";
+import styles from "./run-filters.module.css";
 
 /** Filters in the URL, with the names of the API's parameters. */
-const TEXTS = ["account", "blueprint", "run_name", "metadata"] as const;
+const TEXTS = ["account", "blueprint", "q", "run_name", "metadata", "failure", "error"] as const;
 const TIMES = ["since", "until"] as const;
 
 type Filters = Partial<Record<(typeof TEXTS)[number] | (typeof TIMES)[number], string>> & {
   status?: RunStatus;
 };
 
-const isStatus = (text: string): text is RunStatus => Object.hasOwn(RUN_STATUS_NAMES, text);
+/** `last` in the URL: only runs triggered in this time. */
+const LAST = {
+  "1h": ["Last hour", 3_600_000],
+  "24h": ["Last 24 hours", 86_400_000],
+  "7d": ["Last 7 days", 7 * 86_400_000],
+} as const;
+const MINUTE_MS = 60_000;
 
-export function readRunFilters(search: URLSearchParams): Filters {
+const isStatus = (text: string): text is RunStatus => Object.hasOwn(RUN_STATUS_NAMES, text);
+const isLast = (text: string): text is keyof typeof LAST => Object.hasOwn(LAST, text);
+
+function readRunFilters(search: URLSearchParams, nowMs: number): Filters {
   const filters: Filters = {};
   const status = search.get("status") ?? "";
   if (isStatus(status)) filters.status = status;
@@ -26,97 +40,181 @@ export function readRunFilters(search: URLSearchParams): Filters {
     const at = new Date(search.get(name) ?? "");
     if (!Number.isNaN(at.getTime())) filters[name] = at.toISOString();
   }
+  const last = search.get("last") ?? "";
+  // Whole minutes, so that the list is not another one every few seconds.
+  if (isLast(last))
+    filters.since = new Date(Math.floor((nowMs - LAST[last][1]) / MINUTE_MS) * MINUTE_MS).toISOString();
   return filters;
 }
 
-const LABELS: Readonly<Record<(typeof TEXTS)[number], readonly [label: string, placeholder: string]>> = {
-  blueprint: ["Blueprint", "key"],
-  account: ["Account", "name"],
-  run_name: ["Name starts with", ""],
-  metadata: ["Metadata", "name=value"],
-};
+/** The filters in the page's URL. */
+export function useRunFilters(): Filters {
+  const [search] = useSearchParams();
+  return readRunFilters(search, useNow());
+}
 
-/** The URL contains the filters, so that a filtered list can be shared. */
+/** Filters take effect at once. The URL contains them, so that a filtered list can be shared. */
 export function RunFilters() {
   const [search, setSearch] = useSearchParams();
-  const ask = (form: HTMLFormElement): void => {
-    const next = new URLSearchParams();
-    for (const [name, value] of new FormData(form))
-      if (typeof value === "string" && value.trim() !== "") next.set(name, value.trim());
-    setSearch(next);
-  };
-  const submit = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    ask(event.currentTarget);
-  };
-  // Only relevant on phones.
-  const [isOpen, setIsOpen] = useState(false);
-  const isAny = [...search.keys()].some((name) => name !== "cursor");
+  const set = (changes: Readonly<Record<string, string>>): void =>
+    setSearch((before) => {
+      const after = new URLSearchParams(before);
+      after.delete("cursor");
+      for (const [name, value] of Object.entries(changes))
+        if (value === "") after.delete(name);
+        else after.set(name, value);
+      return after;
+    });
   return (
-    <Paper withBorder radius="lg" p="md" mb="md">
-      <Button
-        className="filters-toggle"
-        variant="subtle"
-        aria-expanded={isOpen}
-        aria-controls="filters"
-        onClick={() => setIsOpen(!isOpen)}
-      >
-        {isOpen ? "Hide filters" : "Filters"}
-      </Button>
-      {/* Recreated when the URL changes, so that its fields show the current filter. */}
-      <form key={search.toString()} onSubmit={submit} aria-label="Filters">
-        <div className="filters" id="filters" data-open={isOpen}>
-          <FilterFields search={search} onStatus={ask} />
-          <Button type="submit" variant="default">
-            Filter
-          </Button>
-          {isAny && (
-            <Button variant="subtle" onClick={() => setSearch(new URLSearchParams())}>
-              Clear
-            </Button>
-          )}
-        </div>
-      </form>
-    </Paper>
+    <search className={styles["filters"]} aria-label="Filters">
+      <SearchField value={search.get("q") ?? ""} onSearch={(q) => set({ q })} />
+      <DocumentFilters search={search} onChange={set} />
+      <Chips
+        label="Status"
+        value={search.get("status") ?? ""}
+        options={[["", "All"], ...Object.entries(RUN_STATUS_NAMES)]}
+        onChange={(status) => set({ status })}
+      />
+      <Chips
+        label="Triggered"
+        value={search.get("last") ?? ""}
+        options={[["", "Any time"], ...Object.entries(LAST).map(([key, [name]]) => [key, name] as const)]}
+        onChange={(last) => set({ last, since: "", until: "" })}
+      />
+      <Others search={search} onRemove={(name) => set({ [name]: "" })} />
+    </search>
   );
 }
 
-function FilterFields(props: {
-  readonly search: URLSearchParams;
-  /** Called when a status is chosen, which takes effect at once. */
-  readonly onStatus: (form: HTMLFormElement) => void;
+const PAUSE_MS = 250;
+
+function SearchField({
+  value,
+  onSearch,
+}: {
+  readonly value: string;
+  readonly onSearch: (q: string) => void;
 }) {
-  const valueOf = (name: string): string => props.search.get(name) ?? "";
+  const [typed, setTyped] = useState(value);
+  const [last, setLast] = useState(value);
+  const ask = useDebouncedCallback((text: string) => onSearch(text.trim()), PAUSE_MS);
+  // It was changed elsewhere: by the browser's Back button, or by "Clear filters".
+  if (value !== last) {
+    setLast(value);
+    if (value !== typed.trim()) setTyped(value);
+  }
+  return (
+    <TextInput
+      className={styles["search"] ?? ""}
+      label="Name or metadata"
+      placeholder="Part of a name, a customer, an order"
+      value={typed}
+      onChange={(event) => {
+        setTyped(event.currentTarget.value);
+        ask(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+interface ChangeProps {
+  readonly search: URLSearchParams;
+  readonly onChange: (changes: Readonly<Record<string, string>>) => void;
+}
+
+/** Selects of Blueprint and account, for roles that may see these. */
+function DocumentFilters({ search, onChange }: ChangeProps) {
+  const { may } = useSignedIn();
+  const enabled = may("config.read");
+  const accounts = useRead(listAccounts, {}, { enabled }).data?.items ?? [];
+  const blueprints = useRead(listBlueprints, { query: { limit: 200 } }, { enabled }).data?.items ?? [];
+  const keys = [...new Set(blueprints.map(({ key }) => key))].toSorted();
+  if (!enabled) return null;
   return (
     <>
       <NativeSelect
-        label="Status"
-        name="status"
-        defaultValue={valueOf("status")}
-        onChange={(event) => event.currentTarget.form && props.onStatus(event.currentTarget.form)}
-        data={[
-          { value: "", label: "All" },
-          ...Object.entries(RUN_STATUS_NAMES).map(([value, label]) => ({ value, label })),
-        ]}
+        label="Blueprint"
+        value={search.get("blueprint") ?? ""}
+        onChange={(event) => onChange({ blueprint: event.currentTarget.value })}
+        data={withGiven(keys, search.get("blueprint"))}
       />
-      {(["blueprint", "account", "run_name", "metadata"] as const).map((name) => (
-        <TextInput
-          key={name}
-          label={LABELS[name][0]}
-          placeholder={LABELS[name][1]}
-          name={name}
-          defaultValue={valueOf(name)}
+      {accounts.length > 1 && (
+        <NativeSelect
+          label="Account"
+          value={search.get("account") ?? ""}
+          onChange={(event) => onChange({ account: event.currentTarget.value })}
+          data={withGiven(
+            accounts.map(({ account }) => account),
+            search.get("account"),
+          )}
         />
-      ))}
-      {(["since", "until"] as const).map((name) => (
-        <TextInput
-          key={name}
-          label={name === "since" ? "From" : "Until"}
-          type="datetime-local"
-          name={name}
-          defaultValue={valueOf(name)}
-        />
-      ))}
+      )}
     </>
+  );
+}
+
+/** "All", the known values, and the one in the URL. */
+const withGiven = (known: readonly string[], given: string | null) => [
+  { value: "", label: "All" },
+  ...[...new Set([...known, ...(given ? [given] : [])])].map((value) => ({ value, label: value })),
+];
+
+function Chips(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, name: string])[];
+  readonly onChange: (value: string) => void;
+}) {
+  return (
+    <Group gap={4} component="fieldset" aria-label={props.label} className={styles["chips"] ?? ""}>
+      {props.options.map(([value, name]) => (
+        <Button
+          key={value}
+          size="compact-sm"
+          radius="xl"
+          variant={value === props.value ? "filled" : "default"}
+          aria-pressed={value === props.value}
+          onClick={() => props.onChange(value)}
+        >
+          {name}
+        </Button>
+      ))}
+    </Group>
+  );
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  metadata: "Metadata",
+  run_name: "Name starts with",
+  failure: "Failure",
+  error: "Error",
+  since: "From",
+  until: "Until",
+};
+
+/** Filters that came with a link, to be removed one by one. */
+function Others({
+  search,
+  onRemove,
+}: {
+  readonly search: URLSearchParams;
+  readonly onRemove: (name: string) => void;
+}) {
+  const given = Object.entries(NAMES).flatMap(([name, label]) => {
+    const value = search.get(name);
+    return value ? [{ name, text: `${label}: ${value}` }] : [];
+  });
+  if (given.length === 0) return null;
+  return (
+    <Group gap={4} component="fieldset" aria-label="More filters" className={styles["chips"] ?? ""}>
+      {given.map(({ name, text }) => (
+        <span key={name} className={styles["given"]}>
+          <span className={styles["text"]} title={text}>
+            {text}
+          </span>
+          <CloseButton size="xs" aria-label={`Remove ${text}`} onClick={() => onRemove(name)} />
+        </span>
+      ))}
+    </Group>
   );
 }

@@ -1,46 +1,104 @@
-import { Anchor, Paper, Table, Text } from "@mantine/core";
-import { Link, useSearchParams } from "wouter";
+import { Button, Group, SegmentedControl } from "@mantine/core";
+import { lazy, Suspense, useState } from "react";
+import { useSearchParams } from "wouter";
 
-import type { ListedRun } from "../parts/answers.ts";
 import { listRuns } from "../api/operations.ts";
-import { useRead } from "../api/queries.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import type { ListedRun } from "../parts/answers.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { RunStatusMark } from "../parts/run-status.tsx";
-import { Elapsed, Time } from "../parts/time.tsx";
-import { readRunFilters, RunFilters } from "./run-filters.tsx";
+import { FailureGroups } from "./failure-groups.tsx";
+import { RunFilters, useRunFilters } from "./run-filters.tsx";
+import { RunTable, type Selection } from "./run-table.tsx";
+
+const RunBulk = lazy(async () => ({ default: (await import("./run-bulk.tsx")).RunBulk }));
 
 export function RunListPage() {
-  const [search] = useSearchParams();
-  const filters = readRunFilters(search);
-  const cursor = search.get("cursor") ?? undefined;
-  const runs = useRead(listRuns, { query: { ...filters, cursor } }, { live: cursor === undefined });
+  const [search, setSearch] = useSearchParams();
+  // Not where the list is read: an ended session fails that first.
+  const { may } = useSignedIn();
+  const isGrouped = search.get("by") === "error";
   return (
     <>
-      <PageHead title="Runs" about="Every execution of a Blueprint, newest first." />
+      <PageHead title="Runs" about="Every execution of a Blueprint, newest first.">
+        <SegmentedControl
+          aria-label="How runs are listed"
+          value={isGrouped ? "error" : "run"}
+          onChange={(by) =>
+            setSearch((before) => {
+              const after = new URLSearchParams(before);
+              if (by === "error") after.set("by", "error");
+              else after.delete("by");
+              return after;
+            })
+          }
+          data={[
+            { value: "run", label: "By run" },
+            { value: "error", label: "By error" },
+          ]}
+        />
+      </PageHead>
       <RunFilters />
-      <Reading of={runs}>
-        {({ items, next_cursor: next }) =>
-          items.length === 0 ? (
-            <NoRuns isFiltered={Object.keys(filters).length > 0} />
-          ) : (
-            <>
-              <RunTable runs={items} />
-              <Pager next={next} />
-            </>
-          )
-        }
-      </Reading>
+      {isGrouped ? <FailureGroups /> : <FoundRuns mayAct={may("run.trigger") || may("run.cancel")} />}
     </>
   );
 }
 
+function FoundRuns({ mayAct }: { readonly mayAct: boolean }) {
+  const [search] = useSearchParams();
+  const filters = useRunFilters();
+  const cursor = search.get("cursor") ?? undefined;
+  const runs = useRead(listRuns, { query: { ...filters, cursor } }, { live: cursor === undefined });
+  const [chosen, setChosen] = useState<ReadonlyMap<string, ListedRun>>(new Map());
+  const selectionOf = (items: readonly ListedRun[]): Selection => ({
+    ids: new Set(chosen.keys()),
+    toggle: (ids, isSelected) =>
+      setChosen((before) => {
+        const after = new Map(before);
+        for (const run of items.filter(({ id }) => ids.includes(id)))
+          if (isSelected) after.set(run.id, run);
+          else after.delete(run.id);
+        return after;
+      }),
+  });
+  return (
+    <Reading of={runs}>
+      {({ items, next_cursor: next }) =>
+        items.length === 0 ? (
+          <NoRuns isFiltered={Object.keys(filters).length > 0} />
+        ) : (
+          <>
+            {chosen.size > 0 && (
+              <Suspense>
+                <RunBulk
+                  runs={[...chosen.values()].map((run) => items.find(({ id }) => id === run.id) ?? run)}
+                  onClear={() => setChosen(new Map())}
+                />
+              </Suspense>
+            )}
+            <RunTable runs={items} selection={mayAct ? selectionOf(items) : undefined} />
+            <Pager next={next} />
+          </>
+        )
+      }
+    </Reading>
+  );
+}
+
 function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
+  const [, setSearch] = useSearchParams();
   if (isFiltered)
     return (
-      <EmptyState title="No runs match these filters">Try fewer filters or another time range.</EmptyState>
+      <EmptyState title="No runs match these filters">
+        Try fewer filters or another time range.
+        <Group justify="center" mt="sm">
+          <Button variant="default" size="xs" onClick={() => setSearch({})}>
+            Clear filters
+          </Button>
+        </Group>
+      </EmptyState>
     );
   return (
     <EmptyState
@@ -51,61 +109,5 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
     >
       A run starts when a customer's backend triggers a Blueprint with an API key.
     </EmptyState>
-  );
-}
-
-export function RunTable({ runs }: { readonly runs: readonly ListedRun[] }) {
-  return (
-    <Paper withBorder radius="lg" className="table-card">
-      <Table highlightOnHover verticalSpacing="sm" horizontalSpacing="md">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Run</Table.Th>
-            <Table.Th>Status</Table.Th>
-            <Table.Th visibleFrom="md">Account</Table.Th>
-            <Table.Th visibleFrom="xs">Triggered</Table.Th>
-            <Table.Th visibleFrom="md">Duration</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {runs.map((run) => (
-            <RunRow key={run.id} run={run} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Paper>
-  );
-}
-
-function RunRow({ run }: { readonly run: ListedRun }) {
-  return (
-    <Table.Tr>
-      <Table.Td className="cell-main">
-        <Anchor component={Link} href={`/runs/${run.id}`} fw={600} size="sm" className="any-break">
-          {run.name ?? run.id}
-        </Anchor>
-        <Text size="xs" c="dimmed" className="any-break">
-          {run.blueprint === null ? "Test login" : `${run.blueprint} · version ${run.blueprint_version}`}
-        </Text>
-      </Table.Td>
-      <Table.Td>
-        <RunStatusMark status={run.status} step={run.progress_step} />
-        {run.failure !== null && (
-          <Text size="xs" c="dimmed">
-            {run.failure}
-          </Text>
-        )}
-        <Text size="xs" c="dimmed" hiddenFrom="xs">
-          <Time at={run.created_at} />
-        </Text>
-      </Table.Td>
-      <Table.Td visibleFrom="md">{run.account}</Table.Td>
-      <Table.Td visibleFrom="xs">
-        <Time at={run.created_at} />
-      </Table.Td>
-      <Table.Td visibleFrom="md">
-        <Elapsed from={run.created_at} to={run.ended_at} />
-      </Table.Td>
-    </Table.Tr>
   );
 }

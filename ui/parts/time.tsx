@@ -36,13 +36,31 @@ const inBothZones = (atMs: number): string => {
   return timeZone === "UTC" ? utc : `${utc}, ${exact.format(atMs)} in ${timeZone}`;
 };
 
+const short = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "narrow" });
+
+/** 3m ago, 2h ago, 22 Nov, 09:13. */
+function agoShort(atMs: number, nowMs: number): string {
+  const ms = atMs - nowMs;
+  if (Math.abs(ms) < 10_000) return "just now";
+  if (Math.abs(ms) < 60_000) return short.format(Math.round(ms / 1_000), "second");
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["minute", 60_000];
+  if (unit === "day" && Math.abs(ms) > DAYS_MAX * size) return day.format(atMs);
+  return short.format(Math.round(ms / size), unit);
+}
+
 /** A relative time; a tooltip shows the exact time in the reader's time zone and in UTC. */
-export function Time({ at, isExact = false }: { readonly at: string; readonly isExact?: boolean }) {
+export function Time(props: {
+  readonly at: string;
+  readonly isExact?: boolean;
+  /** For a narrow column. */
+  readonly isShort?: boolean;
+}) {
+  const { at, isExact = false, isShort = false } = props;
   const now = useNow();
   const atMs = Date.parse(at);
   return (
     <time dateTime={at} title={inBothZones(atMs)} className="no-wrap">
-      {isExact ? exact.format(atMs) : ago(atMs, now)}
+      {isExact ? exact.format(atMs) : (isShort ? agoShort : ago)(atMs, now)}
     </time>
   );
 }

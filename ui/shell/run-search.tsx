@@ -1,51 +1,40 @@
-import { Kbd, TextInput } from "@mantine/core";
-import { useState, type FormEvent } from "react";
-import { useLocation } from "wouter";
-import { ApiFailure, explainFailure } from "../api/failure.ts";
-import { listRuns } from "../api/operations.ts";
-import { call } from "../api/request.ts";
+import { Kbd, UnstyledButton } from "@mantine/core";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { SEARCH_ID } from "./shortcuts.ts";
+import styles from "./search.module.css";
 
-const ID = /^(run_\w+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
+const SearchDialog = lazy(async () => ({ default: (await import("./search-dialog.tsx")).SearchDialog }));
 
-/** An id or key opens the run; anything else is a prefix of the run's name. */
+/** Opens the search, also by Ctrl+K, in text fields too. */
 export function RunSearch() {
-  const [text, setText] = useState("");
-  const [problem, setProblem] = useState<string | null>(null);
-  const [, navigate] = useLocation();
-  const go = async (wanted: string): Promise<void> => {
-    if (!ID.test(wanted)) return navigate(`/runs?run_name=${encodeURIComponent(wanted)}`);
-    const found = (await call(listRuns, { query: { id: wanted } })).items[0];
-    if (!found) throw new ApiFailure(404, "No run has this ID.");
-    navigate(`/runs/${found.id}`);
-  };
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    const wanted = text.trim();
-    if (wanted === "") return;
-    setProblem(null);
-    go(wanted).then(
-      () => setText(""),
-      (error: unknown) => setProblem(explainFailure(error).message),
-    );
-  };
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (!(event.ctrlKey || event.metaKey) || event.key !== "k") return;
+      event.preventDefault();
+      setIsOpen(true);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
   return (
     <search>
-      <form onSubmit={submit}>
-        <TextInput
-          id={SEARCH_ID}
-          aria-label="Find a run by ID or name"
-          placeholder="Run ID or name"
-          rightSection={text === "" ? <Kbd size="xs">/</Kbd> : null}
-          rightSectionPointerEvents="none"
-          value={text}
-          error={problem}
-          onChange={(event) => setText(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Escape") event.currentTarget.blur();
-          }}
-        />
-      </form>
+      <UnstyledButton
+        id={SEARCH_ID}
+        className={styles["field"] ?? ""}
+        aria-haspopup="dialog"
+        onClick={() => setIsOpen(true)}
+      >
+        Search
+        <Kbd size="xs" aria-hidden="true">
+          Ctrl K
+        </Kbd>
+      </UnstyledButton>
+      {isOpen && (
+        <Suspense>
+          <SearchDialog onClose={() => setIsOpen(false)} />
+        </Suspense>
+      )}
     </search>
   );
 }

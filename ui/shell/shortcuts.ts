@@ -10,7 +10,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 
-/** `/` focuses the search; `g` and a page's key open the page. Ignored in text fields, and while a dialog is open. */
+/** `/` opens the search; `g` and a page's key open the page. Ignored in text fields, and while a dialog is open. */
 export function useShortcuts(): void {
   const [, navigate] = useLocation();
   const { may } = useSignedIn();
@@ -21,7 +21,7 @@ export function useShortcuts(): void {
       if (document.querySelector("[role=dialog]")) return;
       if (event.key === "/") {
         event.preventDefault();
-        document.getElementById(SEARCH_ID)?.focus();
+        document.getElementById(SEARCH_ID)?.click();
         return;
       }
       const wanted = ROUTES.find(({ nav }) => nav?.key === event.key);

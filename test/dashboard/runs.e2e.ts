@@ -1,0 +1,108 @@
+// From "a customer says that nothing came" to the run, the reason and what fixes it, in a real Chromium.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+
+let stage: DashboardStage;
+let page: Page;
+const runs: string[] = [];
+
+before(async () => {
+  stage = await openDashboardStage();
+  for (const [week, data] of [
+    ["45", [{ supplier: "Northwind", total: 1 }]],
+    ["46", '[{"total":1}'],
+    ["47", '[{"total":1},{"total":2}'],
+  ] as const) {
+    const named = { run_name: `Invoices of Hofbauer Logistik, week ${week}`, note: "Hofbauer Logistik" };
+    const run = await stage.trigger("supplier-invoices", data, named);
+    await stage.caller.waitForRun(run, 100_000);
+    runs.push(run);
+  }
+  page = await stage.openPage("admin", "");
+});
+
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+const steps = () => page.getByRole("region", { name: "Steps" });
+
+test("a customer's failed run is found from anywhere by part of the name, and says why", async () => {
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog", { name: "Search" }).getByLabel("Search").fill("OFBAUER log");
+  const results = page.getByRole("listbox", { name: "Results" });
+  await results.getByText("week 47").waitFor();
+  await results.getByText("Node rows").first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/runs/${runs[2]}`);
+  await page.getByText("Invalid data").waitFor();
+  await page.getByRole("link", { name: /note Hofbauer Logistik/ }).waitFor();
+  // Every node, also those that send nothing, and those after the failure.
+  for (const row of [/^data.*Done/s, /^rows.*Failed/s, /^checked.*Stopped/s, /^out.*Not reached/s])
+    await steps().getByRole("button", { name: row }).waitFor();
+});
+
+test("the failed run is compared with the last good one, and its input is shown", async () => {
+  await page.getByRole("button", { name: "Compare with the last good run" }).click();
+  const table = page.getByRole("table", { name: "Records by step" });
+  assert.match(await table.getByRole("row", { name: /^checked/ }).innerText(), /0\s+1$/);
+  await steps().getByText('[{"total":1},{"total":2}', { exact: true }).waitFor();
+});
+
+test("the timeline and the graph share the selected node, and no text of the graph is small", async () => {
+  await steps()
+    .getByRole("button", { name: /^checked/ })
+    .click();
+  await page.getByText("Graph", { exact: true }).click();
+  const chosen = steps().getByRole("button", { name: "checked", pressed: true });
+  await chosen.waitFor();
+  await page.getByRole("region", { name: "Details of checked" }).waitFor();
+  const sizes = await page.evaluate<number[]>(
+    `[...document.querySelectorAll("section[aria-label^='Graph'] :is(span, text)")].map((each) => parseFloat(getComputedStyle(each).fontSize))`,
+  );
+  assert.ok(sizes.length > 0 && Math.min(...sizes) >= 12, sizes.join());
+  await steps().getByRole("button", { name: "rows" }).click();
+  await page.getByText("Timeline", { exact: true }).click();
+  await steps().getByRole("button", { name: /^rows/, expanded: true }).waitFor();
+  assert.equal(new URL(page.url()).searchParams.get("node"), "rows");
+});
+
+test("the Blueprint opens at the step that failed", async () => {
+  await page.getByRole("link", { name: "Open the Blueprint at this step" }).click();
+  const editor = page.getByRole("textbox", { name: "The Blueprint's document" });
+  await editor.waitFor();
+  await page.waitForFunction(
+    "document.activeElement?.closest('.cm-editor')?.querySelector('.cm-activeLine')?.textContent.includes('rows')",
+  );
+});
+
+test("a line of the list has the customer, the Blueprint and the reason; runs are filtered as one types", async () => {
+  await page.getByRole("link", { name: "Runs", exact: true }).click();
+  await page.getByLabel("Name or metadata").fill("week 4");
+  await page.waitForURL(/\?q=week\+4$/);
+  const row = page.getByRole("row", { name: /week 46/ });
+  await row.waitFor();
+  await page.getByRole("button", { name: "Failed", exact: true }).click();
+  await page.getByRole("row", { name: /week 45/ }).waitFor({ state: "detached" });
+  assert.match(await row.innerText(), /Hofbauer Logistik[\s\S]*supplier-invoices[\s\S]*Failed Node rows: /);
+  const heights = await page.evaluate<number[]>(
+    `[...document.querySelectorAll("tbody tr")].map((each) => each.getBoundingClientRect().height)`,
+  );
+  assert.ok(heights.length === 2 && heights.every((height) => height <= 37), heights.join());
+  assert.match(page.url(), /\?q=week\+4&status=failed$/);
+});
+
+test("failures with one reason are a group, which leads to its runs, and these are run again together", async () => {
+  await page.getByText("By error", { exact: true }).click();
+  await page.getByRole("cell", { name: "2", exact: true }).waitFor();
+  await page.getByRole("link", { name: "Invalid data" }).click();
+  await page.getByLabel("Select all runs of this page").check();
+  await page.getByRole("button", { name: "Run 2 again" }).click();
+  await page.getByText("2 runs are started with the same inputs").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
+  await page.getByRole("alert").getByText("2 runs started").waitFor();
+  const made = await stage.operators.db.query("select 1 from run where again_of = any($1)", [runs]);
+  assert.equal(made.length, 2);
+  assert.deepEqual(stage.problems, []);
+});

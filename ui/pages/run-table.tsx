@@ -1,0 +1,101 @@
+import { Anchor, Checkbox, Paper, Table } from "@mantine/core";
+import { Link } from "wouter";
+import type { ListedRun } from "../parts/answers.ts";
+import { shortId } from "../parts/short-id.ts";
+import { RunStatusMark } from "../parts/run-status.tsx";
+import { Elapsed, Time } from "../parts/time.tsx";
+import styles from "./run-table.module.css";
+
+/** The runs that are selected for an action. */
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly toggle: (ids: readonly string[], isSelected: boolean) => void;
+}
+
+interface TableProps {
+  readonly runs: readonly ListedRun[];
+  readonly selection?: Selection | undefined;
+}
+
+/** Runs, one line each: for whom, of which Blueprint, in which state and why, and how old. */
+export function RunTable({ runs, selection }: TableProps) {
+  const ids = runs.map(({ id }) => id);
+  const isAll = selection !== undefined && ids.every((id) => selection.ids.has(id));
+  return (
+    <Paper withBorder radius="lg" className="table-card">
+      <Table highlightOnHover className={styles["runs"] ?? ""} aria-label="Runs">
+        <Table.Thead>
+          <Table.Tr>
+            {selection && (
+              <Table.Th className={styles["check"] ?? ""}>
+                <Checkbox
+                  size="xs"
+                  aria-label="Select all runs of this page"
+                  checked={isAll}
+                  indeterminate={!isAll && ids.some((id) => selection.ids.has(id))}
+                  onChange={() => selection.toggle(ids, !isAll)}
+                />
+              </Table.Th>
+            )}
+            <Table.Th className={styles["name"] ?? ""}>Run</Table.Th>
+            <Table.Th className={styles["customer"] ?? ""}>Metadata</Table.Th>
+            <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>
+            <Table.Th className={styles["state"] ?? ""}>Status</Table.Th>
+            <Table.Th className={styles["age"] ?? ""}>Triggered</Table.Th>
+            <Table.Th className={styles["took"] ?? ""}>Duration</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {runs.map((run) => (
+            <RunRow key={run.id} run={run} selection={selection} />
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Paper>
+  );
+}
+
+function RunRow({ run, selection }: { readonly run: ListedRun; readonly selection: Selection | undefined }) {
+  const customer = Object.values(run.metadata).join(" · ");
+  const blueprint = run.blueprint ?? "Test login";
+  return (
+    <Table.Tr>
+      {selection && (
+        <Table.Td className={styles["check"] ?? ""}>
+          <Checkbox
+            size="xs"
+            aria-label={`Select ${run.name ?? run.id}`}
+            checked={selection.ids.has(run.id)}
+            onChange={(event) => selection.toggle([run.id], event.currentTarget.checked)}
+          />
+        </Table.Td>
+      )}
+      <Table.Td className={styles["name"] ?? ""}>
+        <Anchor component={Link} href={`/runs/${run.id}`} fw={600} size="sm" title={run.name ?? run.id}>
+          {run.name ?? shortId(run.id)}
+        </Anchor>
+      </Table.Td>
+      <Table.Td className={styles["customer"] ?? ""} title={metadataText(run.metadata)}>
+        {customer}
+      </Table.Td>
+      <Table.Td className={styles["blueprint"] ?? ""} title={`${blueprint} · ${run.account}`}>
+        <span>{blueprint}</span> <span className={styles["quiet"]}>{run.account}</span>
+      </Table.Td>
+      <Table.Td className={styles["state"] ?? ""} title={run.failure_detail ?? undefined}>
+        <RunStatusMark status={run.status} step={run.progress_step} />{" "}
+        <span className={styles["quiet"]}>{run.failure_detail ?? run.failure}</span>
+      </Table.Td>
+      <Table.Td className={styles["age"] ?? ""}>
+        <Time at={run.created_at} isShort />
+      </Table.Td>
+      <Table.Td className={styles["took"] ?? ""}>
+        <Elapsed from={run.created_at} to={run.ended_at} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+const metadataText = (metadata: ListedRun["metadata"]): string =>
+  Object.entries(metadata)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
