@@ -213,6 +213,8 @@ test("what is forever wants the second factor, and goes on when it is given", as
   await page.getByRole("button", { name: "Purge now" }).click();
   await page.getByRole("button", { name: "Purge permanently" }).click();
   const asking = page.getByRole("dialog", { name: "Confirm that it is you" });
+  // One question at a time.
+  await page.getByRole("dialog", { name: "Purge this run's data?" }).waitFor({ state: "hidden" });
   await asking.getByLabel("Code").fill("000000");
   await asking.getByRole("button", { name: "Confirm" }).click();
   await asking.getByRole("alert").waitFor();

@@ -104,5 +104,41 @@ test("failures with one reason are a group, which leads to its runs, and these a
   await page.getByRole("alert").getByText("2 runs started").waitFor();
   const made = await stage.operators.db.query("select 1 from run where again_of = any($1)", [runs]);
   assert.equal(made.length, 2);
+});
+
+test("a list goes on to the next page, and back to the one before", async () => {
+  // More than two pages, of another customer.
+  await stage.operators.db.query(
+    `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, name, metadata, ignored_keys, status,
+       progress_step, created_at, started_at, ended_at, timeout_ms, retention_ms, response_bytes)
+     select 'run_' || lpad(n::text, 28, '0'), gen_random_uuid(), account_id, blueprint_id, blueprint_version, api_key_id,
+       convert_to('planted ' || n, 'UTF8'), '{}', '[]', 'completed', 'completed', created_at - n * interval '1 second',
+       created_at, created_at, timeout_ms, retention_ms, 2
+     from run, generate_series(1, 130) n where id = $1`,
+    [runs[0]],
+  );
+  await page.goto(`${stage.operators.service.url}/dashboard/runs?run_name=planted`);
+  const pages = page.getByRole("navigation", { name: "Pages" });
+  const go = async (name: string, first: string): Promise<void> => {
+    await pages.getByRole("button", { name }).click();
+    await page.getByRole("link", { name: first, exact: true }).waitFor();
+  };
+  await page.getByRole("link", { name: "planted 1", exact: true }).waitFor();
+  await go("Next page", "planted 51");
+  await go("Next page", "planted 101");
+  await pages.getByText("Page 3").waitFor();
+  await go("Previous page", "planted 51");
+  await go("Previous page", "planted 1");
+  assert.equal(await pages.getByRole("button", { name: "Previous page" }).isDisabled(), true);
+});
+
+test("a line that is no origin is named before anything is sent", async () => {
+  await page.goto(`${stage.operators.service.url}/dashboard/accounts/acme`);
+  await page.getByLabel("Allowed return origins").fill("https://one.example\nhttps://two.example/path");
+  let isSent = false;
+  page.on("request", (request) => (isSent ||= request.method() === "POST"));
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await page.getByText("Line 2: an origin is only scheme, host and port").waitFor();
+  assert.equal(isSent, false);
   assert.deepEqual(stage.problems, []);
 });

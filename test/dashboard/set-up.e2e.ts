@@ -177,7 +177,7 @@ test("an account is changed; what is wrong is said beside its field", async () =
   const origins = page.getByLabel("Allowed return origins");
   await origins.fill("app.example.com");
   await page.getByRole("button", { name: "Save changes" }).click();
-  await page.getByRole("alert").waitFor();
+  await page.getByText("Line 1: an origin is only scheme, host and port").waitFor();
   await assertAccessible("an error beside its field");
   await origins.fill("https://app.example.com");
   await page.getByRole("button", { name: "Save changes" }).click();

@@ -14,6 +14,7 @@ import { sayProposed } from "../parts/proposed.ts";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
+import { readOrigins } from "./origin-lines.ts";
 
 type Account = AnswerOf<typeof readAccount>;
 
@@ -61,9 +62,22 @@ function AccountParts({ account }: { readonly account: Account }) {
   );
 }
 
+/** Checked before anything is sent, and so before a second factor is asked for. */
+function useOrigins(given: readonly string[]) {
+  const [text, setText] = useState(given.join("\n"));
+  const [problem, setProblem] = useState<string | null>(null);
+  /** Null: a line is no origin, and `problem` says which. */
+  const read = (): readonly string[] | null => {
+    const found = readOrigins(text);
+    setProblem("problem" in found ? found.problem : null);
+    return "problem" in found ? null : found.origins;
+  };
+  return { text, setText, problem, read };
+}
+
 function AccountForm({ account }: { readonly account: Account }) {
   const [name, setName] = useState(account.name);
-  const [origins, setOrigins] = useState(account.allowed_origins.join("\n"));
+  const origins = useOrigins(account.allowed_origins);
   const [concurrency, setConcurrency] = useState<number | string>(account.concurrency);
   const [colour, setColour] = useState(account.branding.accent_color ?? "");
   const [support, setSupport] = useState(account.branding.support_url ?? "");
@@ -74,11 +88,13 @@ function AccountForm({ account }: { readonly account: Account }) {
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
+    const allowed = origins.read();
+    if (allowed === null) return;
     changing.mutate({
       params: { account: account.account },
       body: {
         name,
-        allowed_origins: origins.split(/\s+/).filter((origin) => origin !== ""),
+        allowed_origins: [...allowed],
         concurrency: Number(concurrency),
         branding: { accent_color: colour || null, support_url: support || null },
       },
@@ -116,9 +132,9 @@ function AccountForm({ account }: { readonly account: Account }) {
           description="One per line, for example https://app.example.com"
           autosize
           minRows={2}
-          value={origins}
-          error={wrong("allowed_origins")}
-          onChange={(event) => setOrigins(event.currentTarget.value)}
+          value={origins.text}
+          error={origins.problem ?? wrong("allowed_origins")}
+          onChange={(event) => origins.setText(event.currentTarget.value)}
         />
         <Group justify="flex-end">
           <Button type="submit" loading={changing.isPending}>

@@ -7,6 +7,7 @@ import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
+import { shortId } from "../parts/short-id.ts";
 import { Section } from "../parts/section.tsx";
 
 export type Blueprint = AnswerOf<typeof readBlueprint>;
@@ -120,6 +121,12 @@ function TryFields(props: {
 
 const TAKES = { text: "text", json: "JSON", file: "a file's content", any: "text or JSON" } as const;
 
+/** Credentials with the same label are told apart by their ids. */
+function labelOf(id: string, name: string | null, all: readonly { readonly name: string | null }[]): string {
+  if (name === null) return id;
+  return all.filter((each) => each.name === name).length > 1 ? `${name} (${shortId(id)})` : name;
+}
+
 function CredentialSelect(props: {
   readonly account: string;
   readonly slot: string;
@@ -145,7 +152,7 @@ function CredentialSelect(props: {
       onChange={(event) => props.onChange(event.currentTarget.value)}
       data={[
         { value: "", label: "Choose a credential" },
-        ...fitting.map(({ id, name }) => ({ value: id, label: name ?? id })),
+        ...fitting.map(({ id, name }) => ({ value: id, label: labelOf(id, name, fitting) })),
       ]}
     />
   );

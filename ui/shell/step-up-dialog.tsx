@@ -30,8 +30,9 @@ export function StepUpDialog() {
       onClose={cancel}
       title="Confirm that it is you"
       closeButtonProps={{ "aria-label": "Close" }}
-      // Above the dialog whose action requires it.
+      // Above the dialog whose action requires it, which is hidden meanwhile.
       zIndex={400}
+      className="step-up"
     >
       <Stack gap="lg">
         {byProvider && <ByProvider onDone={continueSession} onCancel={cancel} isAlone={!byCode} />}
