@@ -132,6 +132,34 @@ test("a list goes on to the next page, and back to the one before", async () => 
   assert.equal(await pages.getByRole("button", { name: "Previous page" }).isDisabled(), true);
 });
 
+test("Try it has a field for each property of an input's schema", async () => {
+  await stage.operators.installation.apply(`blueprint: report
+account: acme
+nodes:
+  - id: period
+    type: input
+    refKey: period
+    required: true
+    schema: { type: object, required: [from], properties: { from: { type: string, title: First day }, days: { type: integer } } }
+  - { id: rows, type: parse, from: period, format: json }
+  - { id: out, type: output, refKey: out, from: rows }`);
+  await page.goto(`${stage.operators.service.url}/dashboard/blueprints/acme/report?tab=try`);
+  await page.getByLabel("days").fill("many");
+  await page.getByLabel("First day").fill("2026-11-01");
+  await page.getByRole("button", { name: "Start run" }).click();
+  await page
+    .getByText(/must be integer/)
+    .first()
+    .waitFor();
+  await page.getByLabel("days").fill("30");
+  await page.getByRole("button", { name: "Start run" }).click();
+  await page.waitForURL(/\/runs\/run_/);
+  await steps()
+    .getByRole("button", { name: /^period/ })
+    .click();
+  await steps().getByText('{"from":"2026-11-01","days":30}').waitFor();
+});
+
 test("a line that is no origin is named before anything is sent", async () => {
   await page.goto(`${stage.operators.service.url}/dashboard/accounts/acme`);
   await page.getByLabel("Allowed return origins").fill("https://one.example\nhttps://two.example/path");

@@ -9,6 +9,8 @@ import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Section } from "../parts/section.tsx";
+import { fieldsOfSchema } from "./schema-fields.ts";
+import { SchemaInput } from "./schema-input.tsx";
 
 export type Blueprint = AnswerOf<typeof readBlueprint>;
 
@@ -102,19 +104,33 @@ function TryFields(props: {
           onChange={(event) => onMetadata({ ...metadata, [name]: event.currentTarget.value })}
         />
       ))}
-      {blueprint.inputs.map(({ ref_key: name, name: label, accepts, is_required: isRequired }) => (
-        <Textarea
-          key={name}
-          label={label ?? name}
-          description={`Input: ${TAKES[accepts]}${isRequired ? ", required" : ""}`}
-          autosize
-          minRows={3}
-          maxRows={16}
-          value={inputs[name] ?? ""}
-          error={wrong(name)}
-          onChange={(event) => onInputs({ ...inputs, [name]: event.currentTarget.value })}
-        />
-      ))}
+      {blueprint.inputs.map(({ ref_key: name, name: label, accepts, is_required: isRequired, schema }) => {
+        const fields = fieldsOfSchema(schema);
+        const set = (value: string): void => onInputs({ ...inputs, [name]: value });
+        if (fields !== null)
+          return (
+            <SchemaInput
+              key={name}
+              label={label ?? name}
+              fields={fields}
+              wrong={(field) => wrong(`${name}.${field}`)}
+              onChange={set}
+            />
+          );
+        return (
+          <Textarea
+            key={name}
+            label={label ?? name}
+            description={`Input: ${TAKES[accepts]}${isRequired ? ", required" : ""}`}
+            autosize
+            minRows={3}
+            maxRows={16}
+            value={inputs[name] ?? ""}
+            error={wrong(name)}
+            onChange={(event) => set(event.currentTarget.value)}
+          />
+        );
+      })}
     </>
   );
 }

@@ -25,6 +25,7 @@ export function describeBlueprint(document: JsonObject) {
         name: node.name,
         accepts: rules.accepts,
         is_required: rules.isNeeded,
+        schema: node.config["schema"] ?? null,
       };
     }),
     graph: { nodes: blueprint.nodes.map(showNode), edges: edgesBetween(blueprint.nodes, document) },

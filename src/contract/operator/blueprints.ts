@@ -62,6 +62,7 @@ export const readBlueprint = defineOperation({
           name: orNull(text("The display name.")),
           accepts: oneOf(["text", "json", "file", "any"], "The kind of value that it takes."),
           is_required: Type.Boolean({ description: "Whether a trigger must have it." }),
+          schema: Type.Unknown({ description: "The JSON Schema of its value; `null`: none." }),
         }),
       ),
       graph,
