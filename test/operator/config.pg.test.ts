@@ -57,7 +57,9 @@ test("a Blueprint is listed and read, with its drawing and what a trigger of it 
   const read = await good("readBlueprint", ONE);
   assert.deepEqual(read.credentials, [{ slot: "it", strategy: "strat_acme" }]);
   assert.deepEqual(read.metadata, [{ name: "po", label: null, is_required: true }]);
-  assert.deepEqual(read.inputs, [{ ref_key: "data", name: null, accepts: "any", is_required: false, schema: null }]);
+  assert.deepEqual(read.inputs, [
+    { ref_key: "data", name: null, accepts: "any", is_required: false, schema: null },
+  ]);
   assert.deepEqual(
     read.graph.edges.map((edge: any) => `${edge.from} ${edge.kind} ${edge.to}`),
     ["data flow list", "list flow total", "total flow out"],
