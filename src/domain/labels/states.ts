@@ -31,6 +31,12 @@ const FAILURE_NAMES: Readonly<Record<RunErrorKind, string>> = {
   interrupted: "Workers lost",
   vault: "Vault failed",
   internal: "Internal error",
+  page_changed: "Page changed",
+  captcha: "Captcha",
+  passkey_only: "Passkey only",
+  blocked: "Request blocked",
+  browser_missing: "No browser",
+  browser_crashed: "Browser crashed",
 };
 
 /** `failure`: the kind in an answer of the API. */
