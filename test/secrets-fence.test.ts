@@ -17,6 +17,7 @@ const REVEALED: Readonly<Record<string, string>> = {
   "lib/secret.ts": "the method itself",
   "cli/run-request.ts": "a credential of an author's own run, from the environment",
   "engine/login/local-login.ts": "an access token of an author's own run",
+  "engine/login/browse.ts": "a logged-in state, to begin a node's browser with it",
   "engine/login/login.ts": "a cached login's cookies, for the test whether it is still good",
   "engine/login/login-context.ts": "fields, for the login type and its expressions",
   "engine/login/login-secrets.ts": "fields and sessions, for the redactor",

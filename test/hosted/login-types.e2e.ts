@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { GRANTS } from "#strategies/oauth/oauth-schema.ts";
 import { loginTypes } from "#strategies/registry.ts";
+import { openProgram } from "../browser/program.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { CA_FILE, openTlsTarget, type TlsTarget } from "../documents/tls-target.ts";
 import { blockThirdPartyCookies, launchChromium } from "./chromium.ts";
@@ -31,6 +32,8 @@ let tls: TlsTarget;
 let app: Site;
 let embedded: Embedded;
 let browser: Browser;
+/** The worker's, for logins by browser. */
+let program: Awaited<ReturnType<typeof openProgram>>;
 
 before(async () => {
   target = await openTarget({ maxHeaderSize: HEADER_BYTES_MAX });
@@ -39,10 +42,11 @@ before(async () => {
   });
   answerLogins(target);
   app = await startSite("localhost");
+  program = await openProgram();
   embedded = await setUpEmbedded({
     origins: [app.origin],
     documents: cases.flatMap(({ each, key }) => documentsOf(each, key)),
-    environment: { NODE_EXTRA_CA_CERTS: CA_FILE },
+    environment: { NODE_EXTRA_CA_CERTS: CA_FILE, LATCHKEY_BROWSER: program.path },
   });
   await serveHostPage(app, embedded.service.url);
   browser = await launchChromium();
@@ -52,6 +56,7 @@ after(async () => {
   await embedded?.[Symbol.asyncDispose]();
   app?.close();
   tls?.close();
+  program?.remove();
   await target?.[Symbol.asyncDispose]();
 });
 

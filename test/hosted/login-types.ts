@@ -144,6 +144,26 @@ export const LOGIN_CASES: Readonly<Record<string, LoginCase>> = {
     },
     wanted: ({ user: name, pass }) => [name, pass, "of the page", true, "session=of-the-form"],
   },
+  "browser, a form that is drawn by script": {
+    fields: [text("user"), secret("pass")],
+    login: () => ({
+      type: "browser",
+      steps: [
+        { goto: "/drawn" },
+        { fill: { label: "User", with: "{{ $credential.user }}" } },
+        { fill: { label: "Password", with: "{{ $credential.pass }}" } },
+        { click: { role: "button", name: "Sign in" } },
+        { expect: { visible: { role: "heading", name: "Signed in" } } },
+      ],
+      session: { headers: { Authorization: "Bearer {{ $storage.session.token }}" } },
+    }),
+    values: login,
+    arrived: (arrived) => [
+      JSON.parse(arrived.requests.find(({ path }) => path === "/api/login")?.body ?? "null"),
+      header("authorization")(arrived),
+    ],
+    wanted: (values) => [values, `Bearer json-${values["user"]}`],
+  },
   "http, JSON and the token that it answers": {
     fields: [text("user"), secret("pass")],
     login: () => ({
@@ -250,6 +270,7 @@ export function answerLogins(target: Target): void {
     html: "<p>Welcome",
     headers: { "set-cookie": "session=of-the-form; Path=/; HttpOnly" },
   });
+  target.on("GET /drawn", { html: DRAWN });
   target.on("POST /api/login", ({ body }) => ({
     json: { token: `json-${(JSON.parse(body) as { user: string }).user}` },
   }));
@@ -262,6 +283,19 @@ export function answerLogins(target: Target): void {
   });
   target.on("POST /token", ({ body }) => tokenFor(new URLSearchParams(body)));
 }
+
+/** A form that only script makes, and a token that only script keeps. */
+const DRAWN = `<!doctype html><title>Sign in</title><link rel="icon" href="data:,"><main></main><script>
+const main = document.querySelector("main");
+main.innerHTML = '<label>User <input></label><label>Password <input type="password"></label><button>Sign in</button>';
+const [user, pass] = main.querySelectorAll("input");
+main.querySelector("button").onclick = async () => {
+  const body = JSON.stringify({ user: user.value, pass: pass.value });
+  const { token } = await (await fetch("/api/login", { method: "POST", body })).json();
+  sessionStorage.setItem("token", token);
+  main.innerHTML = "<h1>Signed in</h1>";
+};
+</script>`;
 
 const signInPage = (query: URLSearchParams): string => {
   const hidden = ["redirect_uri", "state"].map((name) => {
