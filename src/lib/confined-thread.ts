@@ -1,9 +1,27 @@
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The folders of the program's own modules and their dependencies. */
-const READABLE = ["src/", "node_modules/", "package.json"].map((path) => `--allow-fs-read=${PROJECT}${path}`);
+/**
+ * The program's own modules, and every `node_modules` in which Node looks for their dependencies: an installer may hoist them above
+ * the program, or make the folder a link.
+ */
+const READABLE = [
+  join(PROJECT, "src/"),
+  join(PROJECT, "package.json"),
+  ...ancestorsOf(PROJECT)
+    .map((folder) => join(folder, "node_modules/"))
+    .filter(existsSync)
+    .flatMap((folder) => [folder, realpathSync(folder)]),
+].map((path) => `--allow-fs-read=${path}`);
+
+/** The folder itself and all that contain it. */
+function ancestorsOf(folder: string): readonly string[] {
+  const above = dirname(folder);
+  return above === folder ? [folder] : [folder, ...ancestorsOf(above)];
+}
 
 /**
  * Options for a worker thread that parses untrusted data. Under Node's permission model, an exploited parser can't write files, start
