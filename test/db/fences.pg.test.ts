@@ -13,7 +13,7 @@ import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/r
 import { storeIteration, noteTurns } from "#db/runs/run-turns.ts";
 import { beginWrite, endWrite } from "#db/runs/run-writes.ts";
 import { completeRun } from "#db/runs/run-results.ts";
-import { failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs/runs.ts";
+import { failIdleRunsOf, failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs/runs.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../src/db");
@@ -301,6 +301,27 @@ test("endWrite: a write ends no earlier than it began, though the database's clo
     ]),
     [{ is: true }],
   );
+});
+
+test("failIdleRunsOf: a run ends no earlier than it began, though the database's clock was set back", async () => {
+  const { runId } = await plant({ call: async () => {} });
+  await database.db.transaction(async (tx) => {
+    await tx.query("set local session_replication_role = replica");
+    await tx.query(
+      `update run set lease_owner = null, started_at = app_now() + interval '1 minute' where id = $1`,
+      [runId],
+    );
+    await tx.query(
+      `insert into run_credential (account_id, run_id, slot, credential_id, strategy_id, strategy_version) values ($1, $2, 'it', 'cred_gone', 'strat_it', 1)`,
+      [ACCOUNT, runId],
+    );
+  });
+  assert.deepEqual(await failIdleRunsOf(database.db, "cred_gone"), [runId]);
+  const [{ ended } = { ended: false }] = await database.db.query<{ ended: boolean }>(
+    "select ended_at >= started_at as ended from run where id = $1",
+    [runId],
+  );
+  assert.ok(ended);
 });
 
 test("whatever ends a run without its worker, a write that was under way is in doubt from then on, until its answer comes", async () => {

@@ -201,6 +201,12 @@ test("pdf: an encrypted, a damaged and a foreign file, and one that unpacks to g
   assert.equal((await parse(PDF, paper)).length, 2);
 });
 
+test("pdf: one of more than 5,000 pages is refused before its pages are read", async () => {
+  const book = (pages: number): Buffer => pdf(Array.from({ length: pages }, () => []));
+  assert.equal((await parse(PDF, book(100))).length, 100);
+  await fails(PDF, book(5_001), "The file: the PDF has more than 5000 pages.");
+});
+
 test("a run that is stopped stops the reading of a file", async () => {
   const stop = new AbortController();
   stop.abort(new Error("run cancelled"));

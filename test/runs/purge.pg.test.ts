@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deleteOldKeys } from "#actions/keys/delete-old-keys.ts";
-import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
+import { describePurgeLag, purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { sweepObjects } from "#actions/upkeep/sweep-objects.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { StoreFailed, type BlobStore } from "#blobs/store.ts";
@@ -145,6 +145,19 @@ test("a run that somebody holds is left for the next time, and no other", async 
   client.release();
   assert.equal(await purgeOldRuns({ db, blobs: store, log: LOG }), 1);
   assert.equal(await readPurgeLag(db), 0);
+});
+
+test("data is late when an hour has passed since its retention ended, and not before", async () => {
+  await plant("late", 1);
+  const lateBy = async (minutes: number): Promise<readonly string[]> => {
+    await db.query("update run set retention_ms = $1 where id = 'run_late1'", [
+      2 * DAY_MS - minutes * 60_000,
+    ]);
+    return await describePurgeLag(db);
+  };
+  assert.deepEqual(await lateBy(58), []);
+  assert.match((await lateBy(62)).join(), /is purged 1 h late/);
+  assert.equal(await purgeOldRuns({ db, blobs: store, log: LOG }), 1);
 });
 
 test("idempotency keys that are over go in parts, all of them", async () => {
