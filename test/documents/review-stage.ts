@@ -57,7 +57,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   secret: blueprint(
     "secret",
     `- { id: rows, type: http, credential: it, request: { url: /echo }, records: $ }
-- { id: gate, type: review, from: rows, title: "Of {{ $nodes.rows[0].auth }}", editable: true }\n${OUT}`,
+- { id: gate, type: review, from: rows, title: "Of {{ $nodes.rows[0].auth }}, {{ $nodes.rows[0].a }}{{ $nodes.rows[0].b }}", instructions: "{{ $nodes.rows[0].a }}{{ $nodes.rows[0].b }}", editable: true }\n${OUT}`,
     CREDENTIAL,
   ),
 };

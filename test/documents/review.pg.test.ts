@@ -301,7 +301,10 @@ test("a rejection races with a cancel, and an approval with the timeout: one of 
 });
 
 test("a cancel, or a credential that is deleted, closes the review; what is decided after it does not count", async () => {
-  bench.target.on("GET /echo", ({ headers }) => ({ json: [{ auth: headers.authorization }] }));
+  // Whole, the token is redacted where it comes in; in parts that the Blueprint joins, where the review is stored.
+  bench.target.on("GET /echo", ({ headers }) => ({
+    json: [{ auth: headers.authorization, a: "sesame-4", b: "711-open" }],
+  }));
   const credential = await bench.connect("strat_plain", { token: "sesame-4711-open" });
   const [cancelled, orphaned] = [
     await stage.park("plain"),
@@ -311,11 +314,11 @@ test("a cancel, or a credential that is deleted, closes the review; what is deci
   const next = await stage.park("secret", { credential_id: credential });
   await stage.approve(next.review);
   assert.equal((await bench.ended(next.run)).status.status, "completed");
-  const [stored] = await stage.db.query<{ title: string }>(
-    "select convert_from(title, 'UTF8') as title from review where id = $1",
+  const [stored] = await stage.db.query<{ title: string; instructions: string }>(
+    "select convert_from(title, 'UTF8') as title, convert_from(instructions, 'UTF8') as instructions from review where id = $1",
     [orphaned.review],
   );
-  assert.equal(stored?.title, "Of Bearer [REDACTED]");
+  assert.deepEqual(stored, { title: "Of Bearer [REDACTED], [REDACTED]", instructions: "[REDACTED]" });
   assert.equal((await bench.caller.post(`/blueprint-runs/${cancelled.run}/cancel`)).status, 200);
   assert.equal((await bench.caller.delete(`/credentials/${credential}`)).status, 204);
   for (const { run, review } of [cancelled, orphaned]) {

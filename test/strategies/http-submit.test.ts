@@ -95,6 +95,8 @@ test("a control that the form does not have, or a value that is no option, fails
   );
   page = `<form id=login method=post><input name=short><input name="${"n".repeat(41)}"></form>`;
   await assertLoginFails(attempt({ fields: typo }), /it has `short`, …\./);
+  page = `<form id=login method=post>${Array.from({ length: 21 }, (_, index) => `<input name=n${index}>`).join("")}</form>`;
+  await assertLoginFails(attempt({ fields: typo }), /it has `n0`, .*`n19`, …\./);
   page = PAGE;
   await attempt({ fields: { ...fields, kind: "a", lang: "de", help: "2", never: "3" } });
   await attempt({ fields, add: typo });
