@@ -47,7 +47,6 @@ test("a file of src/ that no program, thread or page needs is found, though a te
     "src/lib/type.ts": `export type A = 1;`,
     "src/lib/thread.ts": `import { part } from "./part.ts";`,
     "src/lib/part.ts": "",
-    "src/nodes/types/map.ts": "",
     "src/lib/only-tested.ts": `import "./part.ts";`,
     "test/lib/only-tested.test.ts": `import "#lib/only-tested.ts";`,
   };
@@ -57,4 +56,20 @@ test("a file of src/ that no program, thread or page needs is found, though a te
     { withPrograms: true },
   );
   assert.deepEqual(findUnreached(graph), ["src/lib/only-tested.ts"]);
+});
+
+test("a registry needs every file of the folder that it loads", () => {
+  const graph = importGraph(
+    new Map(
+      Object.entries({
+        "src/nodes/registry.ts": `const folder = new URL("types/", import.meta.url);`,
+        "src/nodes/types/map.ts": "",
+        "src/nodes/types/parts/row.ts": "",
+        "src/nodes/map.ts": "",
+      }),
+    ),
+    {},
+    { withPrograms: true },
+  );
+  assert.deepEqual(graph.get("src/nodes/registry.ts"), ["src/nodes/types/map.ts"]);
 });

@@ -4,8 +4,6 @@ import { reachable, type Graph } from "./graph.ts";
 /** What a process, a thread or a browser begins with, and what the program finds by scanning a folder. */
 const ENTRIES: readonly string[] = [
   "src/main.mjs",
-  "src/nodes/types/*.ts",
-  "src/strategies/types/*.ts",
   "src/hosted/browser/*.ts",
   // What operators' own node files import: the package's export `latchkey/node`.
   "src/nodes/author.ts",

@@ -12,8 +12,8 @@ const IMPORTS: readonly RegExp[] = [
   /^import\s+"([^"]+)"/gm,
   /\bimport\(\s*"([^"]+)"\s*\)/g,
 ];
-/** The programs of threads and processes. */
-const PROGRAMS = /\bnew URL\(\s*"(\.[^"]+)",\s*import\.meta\.url\s*\)/g;
+/** The programs of threads and processes, and folders whose files are all loaded: `types/`. */
+const PROGRAMS = /\bnew URL\(\s*"(\.[^"]+|[\w/-]+\/)",\s*import\.meta\.url\s*\)/g;
 
 /** `aliases` is `imports` of package.json: `{"#lib/*": "./src/lib/*"}`. */
 export function importGraph(
@@ -27,20 +27,24 @@ export function importGraph(
       file,
       patterns
         .flatMap((pattern) => [...text.matchAll(pattern)].map(([, specifier = ""]) => specifier))
-        .map((specifier) => resolve(file, specifier, aliases))
-        .filter((target): target is string => target !== null && texts.has(target)),
+        .flatMap((specifier) => resolve(file, specifier, aliases) ?? [])
+        .flatMap((target) => (target.endsWith("/") ? filesIn(target, texts) : target))
+        .filter((target) => texts.has(target)),
     ]),
   );
 }
 
 function resolve(from: string, specifier: string, aliases: Readonly<Record<string, string>>): string | null {
-  if (specifier.startsWith(".")) return join(dirname(from), specifier);
+  if (specifier.startsWith(".") || specifier.endsWith("/")) return join(dirname(from), specifier);
   for (const [alias, target] of Object.entries(aliases)) {
     const prefix = alias.replace("*", "");
     if (specifier.startsWith(prefix)) return join(target.replace("*", specifier.slice(prefix.length)));
   }
   return null;
 }
+
+const filesIn = (folder: string, texts: Texts): readonly string[] =>
+  [...texts.keys()].filter((file) => dirname(file) === folder.slice(0, -1));
 
 /** The files that these reach, in any number of steps; a start is among them only when a circle leads back to it. */
 export function reachable(graph: Graph, starts: readonly string[]): ReadonlySet<string> {
