@@ -1,0 +1,191 @@
+// docs/metrics.md: what is measured is true, bounded and without secrets.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { connect } from "../caller.ts";
+import { formsOf } from "../flow/canary-search.ts";
+import { freePort } from "../free-port.ts";
+import { openWorkload, work, type Left } from "../invariants/workload.ts";
+import type { Bench } from "../documents/bench.ts";
+
+const CANARY = "canary-of-the-metrics-83";
+const PAGE = readFileSync(new URL("../../docs/metrics.md", import.meta.url), "utf8");
+
+let bench: Bench;
+let left: Left;
+let metricsUrl: string;
+let url: string;
+
+before(async () => {
+  const port = await freePort();
+  metricsUrl = `http://127.0.0.1:${port}/metrics`;
+  bench = await openWorkload({ LATCHKEY_METRICS_PORT: String(port), LATCHKEY_ACCESS_LOG: "on" });
+  url = bench.service.url;
+});
+
+after(async () => await bench?.[Symbol.asyncDispose]());
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+async function scrape(): Promise<{ readonly text: string; readonly samples: readonly Sample[] }> {
+  const response = await fetch(metricsUrl);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  const text = await response.text();
+  const samples = text
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line): Sample => {
+      const [, name = "", labels = "", value = ""] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+      assert.notEqual(name, "", line);
+      const pairs = [...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key = "", each = ""]) => [
+        key,
+        each,
+      ]);
+      return { name, labels: Object.fromEntries(pairs), value: value === "+Inf" ? Infinity : Number(value) };
+    });
+  return { text, samples };
+}
+
+const sum = (
+  samples: readonly Sample[],
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number =>
+  samples
+    .filter(
+      (each) =>
+        each.name === name && Object.entries(labels).every(([key, text]) => each.labels[key] === text),
+    )
+    .reduce((total, { value }) => total + value, 0);
+
+test("the numbers are those of what was done", async () => {
+  const { samples: earlier } = await scrape();
+  const { caller } = bench;
+  const credential = await connect(caller, "strat_it", { token: CANARY, code: "JBSWY3DPEHPK3PXP" });
+  const form = new FormData();
+  form.set("credential_id", credential);
+  form.set("file", new Blob(["a,b\n1,2\n"], { type: "text/csv" }), `${CANARY}.csv`);
+  const { body: run } = await caller.post("/blueprints/reads/trigger", form);
+  assert.equal((await bench.caller.waitForRun(run.id)).body.status, "completed");
+  const { body: failing } = await caller.post("/blueprints/fails/trigger", {});
+  assert.equal((await bench.caller.waitForRun(failing.id)).body.status, "failed");
+  assert.equal((await caller.as("lk_live_wrong").get(`/blueprint-runs/${run.id}/status`)).status, 401);
+  const { samples } = await scrape();
+  const grown = (name: string, labels = {}): number =>
+    sum(samples, name, labels) - sum(earlier, name, labels);
+  assert.equal(grown("latchkey_runs_completed_total"), 1);
+  assert.equal(grown("latchkey_runs_failed_total"), 1);
+  assert.equal(grown("latchkey_logins_total", { result: "ok" }), 1);
+  assert.ok(grown("latchkey_outbound_requests_total", { result: "answered" }) >= 2);
+  const requests = "latchkey_http_request_duration_seconds_count";
+  assert.equal(grown(requests, { route: "/api/v1/blueprints/:blueprintKey/trigger", status: "202" }), 2);
+  assert.equal(grown(requests, { route: "/api/v1/blueprint-runs/:runId/status", status: "401" }), 1);
+  // A bucket counts what is in the ones below it, and the last one everything.
+  const buckets = samples.filter(
+    ({ name, labels }) =>
+      name === "latchkey_http_request_duration_seconds_bucket" && labels["status"] === "401",
+  );
+  assert.ok(buckets.every(({ value }, at) => at === 0 || value >= (buckets[at - 1]?.value ?? 0)));
+  assert.equal(buckets.at(-1)?.labels["le"], "+Inf");
+  assert.equal(sum(samples, "latchkey_last_backup_age_seconds"), Infinity);
+  assert.equal(sum(samples, "latchkey_workers", { state: "alive" }), 1);
+  assert.equal(sum(samples, "latchkey_database_up"), 1);
+});
+
+test("runs that wait are counted by their reason, with the age of the oldest", async () => {
+  left = await work(bench);
+  const { samples } = await scrape();
+  assert.equal(sum(samples, "latchkey_runs_unfinished", { waits_for: "review" }), 1, left.parked);
+  assert.equal(sum(samples, "latchkey_runs_unfinished", { waits_for: "write" }), 1, left.doubtful);
+  const age = sum(samples, "latchkey_runs_oldest_seconds", { waits_for: "review" });
+  assert.ok(age > 0 && age < 600, String(age));
+});
+
+test("the page lists every metric with its labels, and no other", async () => {
+  const { samples, text } = await scrape();
+  const listed = [...PAGE.matchAll(/^\| `(latchkey_[a-z_]+)` \| ([^|]*)\|/gm)].map(
+    ([, name = "", labels = ""]) =>
+      [name, [...labels.matchAll(/`([a-z_]+)`/g)].map(([, label = ""]) => label)] as const,
+  );
+  const declared = [...text.matchAll(/^# TYPE (\S+) (counter|gauge|histogram)$/gm)].map(([, name]) => name);
+  assert.deepEqual(new Set(declared), new Set(listed.map(([name]) => name)));
+  assert.equal(declared.length, listed.length);
+  assert.ok(declared.length >= 27);
+  for (const { name, labels } of samples) {
+    const of = name.replace(/_(bucket|sum|count)$/, "");
+    const [, wanted = []] = listed.find(([each]) => each === of || each === name) ?? [];
+    assert.deepEqual(
+      Object.keys(labels)
+        .filter((label) => label !== "le")
+        .toSorted(),
+      [...wanted].toSorted(),
+      name,
+    );
+  }
+});
+
+test("paths and ids of callers make no labels, however many there are", async () => {
+  const series = async (): Promise<readonly Sample[]> =>
+    (await scrape()).samples.filter(({ name }) => name === "latchkey_http_request_duration_seconds_count");
+  const routesOf = (samples: readonly Sample[]): number =>
+    new Set(samples.map(({ labels }) => labels["route"])).size;
+  const ask = async (at: number): Promise<void> => {
+    const id = `${at}${CANARY}`;
+    const paths = [
+      `/api/v1/blueprint-runs/${id}/status`,
+      `/api/v1/${id}`,
+      `/${id}?q=${id}`,
+      `/h/${id}`,
+      `/dashboard/${id}`,
+      `/operator/v1/runs/${id}`,
+      `/api/v1/blueprints/${"x".repeat(at)}/schema`,
+    ];
+    for (const path of paths)
+      await fetch(url + path, { method: at % 3 === 0 ? "POST" : "GET", headers: { "user-agent": id } }).then(
+        (each) => each.text(),
+      );
+  };
+  await ask(0);
+  await ask(1);
+  const before = await series();
+  for (let at = 2; at < 60; at++) await ask(at);
+  const now = await series();
+  assert.equal(routesOf(now), routesOf(before));
+  assert.equal(now.length, before.length, "the series are those of the first requests");
+  for (const { labels } of now) {
+    assert.match(labels["route"] ?? "", /^(none|\*|\/[a-zA-Z0-9/:*._-]*)$/);
+    assert.match(labels["status"] ?? "", /^[2-5]\d\d$/);
+  }
+});
+
+test("no secret, id or name is in the metrics or in a line of a request", async () => {
+  const { text } = await scrape();
+  const lines = bench.installation
+    .logs()
+    .split("\n")
+    .filter((line) => line.includes('"msg":"request"'));
+  assert.ok(lines.length > 100, "requests have lines");
+  const { db } = bench.installation.database;
+  const ids = await db.query<{ id: string }>(
+    "select id from run union select id from credential union select id from account",
+  );
+  const shown = `${text}\n${lines.join("\n")}`;
+  for (const value of [CANARY, bench.key, "canary-of-the-doctor-71", ...ids.map(({ id }) => id)])
+    for (const [form, bytes] of formsOf(value))
+      assert.equal(shown.includes(bytes.toString()), false, `${value.slice(0, 8)} as ${form}`);
+  assert.doesNotMatch(text, /(run|cred|acct|key|sess|req)_[0-9A-Za-z]{20}/);
+  const [line = "{}"] = lines.filter((each) => each.includes("/trigger"));
+  const { level: _, time: __, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  assert.deepEqual(Object.keys(fields), ["requestId", "method", "route", "status", "ms", "bytes", "msg"]);
+});
+
+test("the metrics are on their own port only", async () => {
+  const answer = await fetch(`${url}/metrics`);
+  assert.equal(answer.status, 404);
+  assert.equal((await fetch(metricsUrl.replace("/metrics", "/api/v1/blueprints"))).status, 404);
+});
