@@ -1,0 +1,94 @@
+import { accountIdOf, OperatorError } from "#actions/operator-error.ts";
+import {
+  createWebhookEndpoint,
+  requireEndpoint,
+  type NewEndpoint,
+} from "#actions/webhooks/manage-endpoints.ts";
+import type { Needs } from "#actions/services.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findDelivery, listDeliveries, type ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
+import { listWebhookEndpoints } from "#db/webhooks/webhook-endpoints.ts";
+import { limits } from "#domain/limits.ts";
+import { invalidField } from "#domain/problem.ts";
+import { endpointUrlProblem, renderEvent, type DeliveryState } from "#domain/webhook.ts";
+import { actorOf, type Principal } from "./operator-caller.ts";
+
+const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
+
+/** The endpoints of one account, or of all. Throws OperatorError. */
+export async function listWebhooks(db: Database, account: string | undefined) {
+  const rows = await listWebhookEndpoints(db, await accountIdOf(db, account));
+  return rows.map((row) => ({
+    id: row.id,
+    account: row.account,
+    url: row.url,
+    description: row.description,
+    events: [...row.events],
+    created_at: row.createdAt.toISOString(),
+    disabled_at: iso(row.disabledAt),
+    disabled_reason: row.disabledReason,
+    failing_since: iso(row.failingSince),
+    previous_secret_ends_at: iso(row.previousSecretEndsAt),
+  }));
+}
+
+/** Only the result contains the secret. Throws OperatorError, Problem 422. */
+export async function createWebhookAs(
+  services: Needs<"db" | "signing" | "vault">,
+  caller: Principal,
+  endpoint: NewEndpoint,
+) {
+  const problem = endpointUrlProblem(endpoint.url);
+  if (problem !== null) throw invalidField("url", problem);
+  return await createWebhookEndpoint(services, endpoint, actorOf(caller));
+}
+
+/** A page of an endpoint's deliveries. The cursor is the page's last event. Throws OperatorError, Problem 422. */
+export async function listWebhookDeliveries(
+  db: Database,
+  endpointId: string,
+  query: { readonly state?: DeliveryState; readonly cursor?: string; readonly limit?: number },
+) {
+  const { state = null, cursor = null, limit = limits.pageItems } = query;
+  if (cursor !== null && !/^msg_[0-9a-f]{32}$/.test(cursor))
+    throw invalidField("cursor", "`cursor` must be the `next_cursor` of an earlier page.");
+  await requireEndpoint(db, endpointId);
+  const rows = await listDeliveries(db, endpointId, { state, afterEventId: cursor, limit: limit + 1 });
+  const shown = rows.slice(0, limit);
+  return {
+    items: shown.map(showDelivery),
+    next_cursor: rows.length > limit ? (shown.at(-1)?.eventId ?? null) : null,
+  };
+}
+
+const showDelivery = (row: ListedDelivery) => ({
+  event_id: row.eventId,
+  type: row.type,
+  subject_id: row.subjectId,
+  occurred_at: row.occurredAt.toISOString(),
+  state: row.state,
+  attempts: row.attempts,
+  next_attempt_at: iso(row.nextAttemptAt),
+  last_status: row.lastStatus,
+  last_failure: row.lastFailure,
+  last_duration_ms: row.lastDurationMs,
+});
+
+/** Throws OperatorError. */
+export async function readWebhookDelivery(db: Database, endpointId: string, eventId: string) {
+  const found = await findDelivery(db, endpointId, eventId);
+  if (found === undefined)
+    throw new OperatorError(`The webhook endpoint ${endpointId} has no delivery of this event.`, "missing");
+  return {
+    event_id: found.event.id,
+    body: renderEvent(found.event),
+    attempts: found.attempts.map((attempt) => ({
+      number: attempt.number,
+      began_at: attempt.beganAt.toISOString(),
+      duration_ms: attempt.durationMs,
+      status: attempt.status,
+      failure: attempt.failure,
+      answer: attempt.answer,
+    })),
+  };
+}

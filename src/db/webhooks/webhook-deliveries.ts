@@ -1,0 +1,272 @@
+import { given, valuesOf, type Columns } from "#db/connection/given-rows.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { must } from "#lib/assert.ts";
+import type { DeliveryState, WebhookEvent } from "#domain/webhook.ts";
+
+/** A delivery that this worker makes an attempt of. */
+export interface ClaimedDelivery extends WebhookEvent {
+  /** The number of the attempt, from 1. */
+  readonly attempt: number;
+  /** Attempts since the delivery was created or resent, this one included. */
+  readonly tries: number;
+  /** The time of the claim. */
+  readonly beganAt: Date;
+}
+
+/**
+ * Adds a job for each enabled endpoint with due deliveries that has none yet, at most `jobsMax` at a time, so that slow
+ * endpoints leave room for other jobs. Endpoints that work come before those that fail.
+ */
+export async function addDeliveryJobs(db: Database, jobsMax: number): Promise<void> {
+  await db.query({
+    name: "add_delivery_jobs",
+    text: `with busy as (
+        select key from graphile_worker.jobs
+        where task_identifier = 'deliver_webhooks' and (locked_at is not null or attempts < max_attempts)),
+      due as (
+        select endpoint.id from webhook_endpoint endpoint
+        where disabled_at is null and 'webhooks:' || endpoint.id not in (select key from busy)
+          and exists (select from webhook_delivery where endpoint_id = endpoint.id and due_at <= app_now())
+        order by failing_since is not null, random() limit greatest(0, $1 - (select count(*) from busy)))
+      select graphile_worker.add_job('deliver_webhooks', json_build_object('endpointId', id), job_key => 'webhooks:' || id)
+      from due`,
+    values: [jobsMax],
+  });
+}
+
+/** Begins the next attempts of an endpoint's due deliveries. Another worker makes them again after `leaseMs`, unless they are recorded. */
+export async function claimDeliveries(
+  db: Database,
+  endpointId: string,
+  deliveriesMax: number,
+  leaseMs: number,
+): Promise<readonly ClaimedDelivery[]> {
+  const rows = await db.query<ClaimedDelivery>({
+    name: "claim_deliveries",
+    text: `with due as (
+        select endpoint_id, event_id from webhook_delivery where endpoint_id = $1 and due_at <= app_now()
+        order by due_at limit $2 for update skip locked)
+      update webhook_delivery delivery set attempts = attempts + 1, tries = tries + 1,
+        due_at = app_now() + $3::float8 * interval '1 ms'
+      from due join webhook_event event on event.id = due.event_id
+      where delivery.endpoint_id = due.endpoint_id and delivery.event_id = due.event_id
+      returning event.id, event.type, event.occurred_at as "occurredAt", event.data, delivery.attempts as attempt, delivery.tries,
+        app_now() as "beganAt"`,
+    values: [endpointId, deliveriesMax, leaseMs],
+  });
+  return rows.map(withTimes);
+}
+
+const TIMES: ReadonlySet<string> = new Set(["createdAt", "startedAt", "endedAt", "expiresAt", "completedAt"]);
+
+/** Times in JSON are text. */
+function withTimes<Event extends WebhookEvent>(event: Event): Event {
+  const data = Object.entries(event.data).map(([key, value]) =>
+    TIMES.has(key) && typeof value === "string" ? [key, new Date(value)] : [key, value],
+  );
+  return { ...event, data: Object.fromEntries(data) };
+}
+
+/** What became of an attempt. */
+export interface AttemptRecord {
+  readonly eventId: string;
+  readonly attempt: number;
+  readonly beganAt: Date;
+  readonly durationMs: number;
+  /** null: there was no answer, for the reason in `failure`. */
+  readonly status: number | null;
+  readonly failure: string | null;
+  /** The beginning of the answer's body. */
+  readonly answer: string;
+  readonly isDelivered: boolean;
+  /** null: it was delivered, or is given up. */
+  readonly nextInMs: number | null;
+}
+
+const ATTEMPT: Columns<AttemptRecord> = {
+  event_id: ["text", ({ eventId }) => eventId],
+  number: ["int", ({ attempt }) => attempt],
+  began_at: ["timestamptz", ({ beganAt }) => beganAt],
+  duration_ms: ["int", ({ durationMs }) => durationMs],
+  status: ["int", ({ status }) => status],
+  failure: ["text", ({ failure }) => failure],
+  answer: ["text", ({ answer }) => answer],
+  is_delivered: ["boolean", ({ isDelivered }) => isDelivered],
+  next_in_ms: ["float8", ({ nextInMs }) => nextInMs],
+};
+
+/** Records attempts, and the state of their deliveries unless later attempts have them. */
+export async function recordAttempts(
+  db: Database,
+  endpointId: string,
+  attempts: readonly AttemptRecord[],
+): Promise<void> {
+  await db.query({
+    name: "record_attempts",
+    text: `with attempt as (select * from ${given("attempt", ATTEMPT, 2)}),
+      kept as (
+        insert into webhook_attempt (endpoint_id, event_id, number, began_at, duration_ms, status, failure, answer)
+        select $1, event_id, number, began_at, duration_ms, status, failure, answer from attempt
+        where exists (select from webhook_delivery where endpoint_id = $1 and event_id = attempt.event_id)
+        on conflict do nothing)
+      update webhook_delivery delivery set
+        delivered_at = case when is_delivered then app_now() end,
+        failed_at = case when not is_delivered and next_in_ms is null then app_now() end,
+        due_at = case when not is_delivered then app_now() + next_in_ms * interval '1 ms' end
+      from attempt
+      where delivery.endpoint_id = $1 and delivery.event_id = attempt.event_id and delivery.attempts = attempt.number
+        and delivery.due_at is not null`,
+    values: [endpointId, ...valuesOf(ATTEMPT, attempts)],
+  });
+}
+
+/** Notes whether an endpoint works. Returns how long it has been failing, in milliseconds; null: it works. */
+export async function noteEndpointHealth(
+  db: Database,
+  endpointId: string,
+  works: boolean,
+): Promise<number | null> {
+  const rows = await db.query<{ failingMs: number | null }>(
+    `update webhook_endpoint set failing_since = case when $2 then null else coalesce(failing_since, app_now()) end
+     where id = $1 returning (extract(epoch from app_now() - failing_since) * 1000)::float8 as "failingMs"`,
+    [endpointId, works],
+  );
+  return rows[0]?.failingMs ?? null;
+}
+
+export interface ListedDelivery {
+  readonly eventId: string;
+  readonly type: string;
+  readonly subjectId: string;
+  readonly occurredAt: Date;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  /** When the next attempt is due; null: there is none. */
+  readonly nextAttemptAt: Date | null;
+  /** Of the last recorded attempt; null: there was none, or it had no answer. */
+  readonly lastStatus: number | null;
+  readonly lastFailure: string | null;
+  readonly lastDurationMs: number | null;
+}
+
+const STATE = `case when delivered_at is not null then 'delivered' when failed_at is not null then 'failed' else 'pending' end`;
+
+/** The deliveries of an endpoint, newest first. `afterEventId`: the last event of the previous page. */
+export async function listDeliveries(
+  db: Database,
+  endpointId: string,
+  page: {
+    readonly state: DeliveryState | null;
+    readonly afterEventId: string | null;
+    readonly limit: number;
+  },
+): Promise<readonly ListedDelivery[]> {
+  return await db.query<ListedDelivery>(
+    `select event.id as "eventId", event.type, event.subject_id as "subjectId", event.occurred_at as "occurredAt",
+       ${STATE} as state, delivery.attempts, delivery.due_at as "nextAttemptAt",
+       last.status as "lastStatus", last.failure as "lastFailure", last.duration_ms as "lastDurationMs"
+     from webhook_delivery delivery join webhook_event event on event.id = delivery.event_id
+       left join lateral (select status, failure, duration_ms from webhook_attempt
+         where endpoint_id = delivery.endpoint_id and event_id = delivery.event_id order by number desc limit 1) last on true
+     where delivery.endpoint_id = $1 and ($2::text is null or ${STATE} = $2)
+       and ($3::text is null or delivery.event_id < $3)
+     order by delivery.event_id desc limit $4`,
+    [endpointId, page.state, page.afterEventId, page.limit],
+  );
+}
+
+export interface ListedAttempt {
+  readonly number: number;
+  readonly beganAt: Date;
+  readonly durationMs: number;
+  readonly status: number | null;
+  readonly failure: string | null;
+  readonly answer: string;
+}
+
+/** One delivery with its event's content and all recorded attempts. */
+export async function findDelivery(
+  db: Database,
+  endpointId: string,
+  eventId: string,
+): Promise<{ readonly event: WebhookEvent; readonly attempts: readonly ListedAttempt[] } | undefined> {
+  const [event] = await db.query<WebhookEvent>(
+    `select event.id, event.type, event.occurred_at as "occurredAt", event.data
+     from webhook_delivery delivery join webhook_event event on event.id = delivery.event_id
+     where delivery.endpoint_id = $1 and delivery.event_id = $2`,
+    [endpointId, eventId],
+  );
+  if (event === undefined) return undefined;
+  const attempts = await db.query<ListedAttempt>(
+    `select number, began_at as "beganAt", duration_ms as "durationMs", status, failure, answer from webhook_attempt
+     where endpoint_id = $1 and event_id = $2 order by number`,
+    [endpointId, eventId],
+  );
+  return { event: withTimes(event), attempts };
+}
+
+/** Makes a delivery due again, under the same event id. False: there is no such delivery. */
+export async function resendDelivery(db: Database, endpointId: string, eventId: string): Promise<boolean> {
+  const rows = await db.query(
+    `update webhook_delivery set due_at = app_now(), tries = 0, delivered_at = null, failed_at = null
+     where endpoint_id = $1 and event_id = $2 returning 1`,
+    [endpointId, eventId],
+  );
+  return rows.length > 0;
+}
+
+/** Makes all deliveries due again that were given up since a time (ISO 8601). Returns how many. */
+export async function resendFailed(db: Database, endpointId: string, since: string): Promise<number> {
+  const rows = await db.query(
+    `update webhook_delivery set due_at = app_now(), tries = 0, failed_at = null
+     where endpoint_id = $1 and failed_at >= $2::timestamptz returning 1`,
+    [endpointId, since],
+  );
+  return rows.length;
+}
+
+/** Sends a `ping` to one endpoint, whatever it subscribes to. Returns the event's id. */
+export async function insertPing(
+  tx: Database,
+  endpoint: { readonly id: string; readonly accountId: string },
+): Promise<string> {
+  const [event] = await tx.query<{ id: string }>(
+    `insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
+     values (new_event_id(), $1, 'ping', $2, app_now(), jsonb_build_object('id', $2::text)) returning id`,
+    [endpoint.accountId, endpoint.id],
+  );
+  const { id } = must(event, "an inserted event has an id");
+  await tx.query(`insert into webhook_delivery (endpoint_id, event_id, due_at) values ($1, $2, app_now())`, [
+    endpoint.id,
+    id,
+  ]);
+  return id;
+}
+
+/** Deletes some old events with their deliveries and attempts. Returns how many events. */
+export async function deleteOldEvents(db: Database, keptMs: number, limit: number): Promise<number> {
+  return await db.transaction(
+    async (tx) => {
+      const old = await tx.query<{ id: string }>(
+        `select id from webhook_event where id < 'msg_' || lpad(to_hex((extract(epoch from app_now()) * 1000 - $1::float8)::bigint), 12, '0')
+       order by id limit $2`,
+        [keptMs, limit],
+      );
+      const ids = [old.map(({ id }) => id)];
+      if (old.length === 0) return 0;
+      await tx.query(
+        `delete from webhook_attempt using webhook_event event join webhook_endpoint endpoint on endpoint.account_id = event.account_id
+       where event.id = any($1) and event_id = event.id and endpoint_id = endpoint.id`,
+        ids,
+      );
+      await tx.query(
+        `delete from webhook_delivery using webhook_event event join webhook_endpoint endpoint on endpoint.account_id = event.account_id
+       where event.id = any($1) and event_id = event.id and endpoint_id = endpoint.id`,
+        ids,
+      );
+      await tx.query(`delete from webhook_event where id = any($1)`, ids);
+      return old.length;
+    },
+    { retry: true },
+  );
+}

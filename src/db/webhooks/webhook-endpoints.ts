@@ -1,0 +1,147 @@
+import type { Database } from "#db/connection/pool.ts";
+import type { DisabledReason } from "#domain/webhook.ts";
+
+export interface WebhookEndpoint {
+  readonly id: string;
+  /** Slug. */
+  readonly account: string;
+  readonly url: string;
+  readonly description: string;
+  readonly events: readonly string[];
+  readonly createdAt: Date;
+  readonly disabledAt: Date | null;
+  readonly disabledReason: DisabledReason | null;
+  /** Every attempt has failed since; null: the last one succeeded, or there was none. */
+  readonly failingSince: Date | null;
+  /** Until when deliveries are also signed with the previous secret; null: only with the current one. */
+  readonly previousSecretEndsAt: Date | null;
+}
+
+export type StoredEndpoint = WebhookEndpoint & { readonly accountId: string };
+
+const COLUMNS = `endpoint.id, account.slug as account, endpoint.url, endpoint.description, endpoint.events,
+  endpoint.created_at as "createdAt", endpoint.disabled_at as "disabledAt", endpoint.disabled_reason as "disabledReason",
+  endpoint.failing_since as "failingSince",
+  (select max(ends_at) from webhook_secret where endpoint_id = endpoint.id and ends_at > app_now()) as "previousSecretEndsAt"`;
+
+/** The endpoints of one account, or of all. */
+export async function listWebhookEndpoints(
+  db: Database,
+  accountId: string | null,
+): Promise<readonly WebhookEndpoint[]> {
+  return await db.query<WebhookEndpoint>(
+    `select ${COLUMNS} from webhook_endpoint endpoint join account on account.id = endpoint.account_id
+     where $1::text is null or endpoint.account_id = $1 order by account.slug, endpoint.id`,
+    [accountId],
+  );
+}
+
+export async function findWebhookEndpoint(db: Database, id: string): Promise<StoredEndpoint | undefined> {
+  const rows = await db.query<StoredEndpoint>(
+    `select ${COLUMNS}, endpoint.account_id as "accountId"
+     from webhook_endpoint endpoint join account on account.id = endpoint.account_id where endpoint.id = $1`,
+    [id],
+  );
+  return rows[0];
+}
+
+export async function countWebhookEndpoints(db: Database, accountId: string): Promise<number> {
+  const rows = await db.query<{ total: number }>(
+    `select count(*)::int as total from webhook_endpoint where account_id = $1`,
+    [accountId],
+  );
+  return rows[0]?.total ?? 0;
+}
+
+export async function insertWebhookEndpoint(
+  db: Database,
+  endpoint: Pick<StoredEndpoint, "id" | "accountId" | "url" | "description" | "events">,
+): Promise<void> {
+  const { id, accountId, url, description, events } = endpoint;
+  await db.query(
+    `insert into webhook_endpoint (id, account_id, url, description, events) values ($1, $2, $3, $4, $5)`,
+    [id, accountId, url, description, events],
+  );
+}
+
+/** A signing secret as it is stored. */
+export interface SealedWebhookSecret {
+  readonly id: string;
+  readonly sealed: Uint8Array;
+  readonly kid: string;
+}
+
+/** Stores an endpoint's new secret; earlier ones end after `overlapMs`, those that end sooner keep their time. */
+export async function insertWebhookSecret(
+  tx: Database,
+  of: { readonly accountId: string; readonly endpointId: string },
+  secret: SealedWebhookSecret,
+  overlapMs: number,
+): Promise<void> {
+  await tx.query(
+    `update webhook_secret set ends_at = least(ends_at, app_now() + $2::float8 * interval '1 ms') where endpoint_id = $1`,
+    [of.endpointId, overlapMs],
+  );
+  await tx.query(`delete from webhook_secret where endpoint_id = $1 and ends_at <= app_now()`, [
+    of.endpointId,
+  ]);
+  await tx.query(
+    `insert into webhook_secret (id, account_id, endpoint_id, sealed, kid) values ($1, $2, $3, $4, $5)`,
+    [secret.id, of.accountId, of.endpointId, secret.sealed, secret.kid],
+  );
+}
+
+/** The secrets that an endpoint's deliveries are signed with, the current one first. */
+export async function listWebhookSecrets(
+  db: Database,
+  endpointId: string,
+): Promise<readonly SealedWebhookSecret[]> {
+  return await db.query<SealedWebhookSecret>(
+    `select id, sealed, kid from webhook_secret where endpoint_id = $1 and (ends_at is null or ends_at > app_now())
+     order by ends_at desc nulls first, id desc`,
+    [endpointId],
+  );
+}
+
+/** False: it already was disabled, or does not exist. */
+export async function disableWebhookEndpoint(
+  db: Database,
+  id: string,
+  reason: DisabledReason,
+): Promise<boolean> {
+  const rows = await db.query(
+    `update webhook_endpoint set disabled_at = app_now(), disabled_reason = $2 where id = $1 and disabled_at is null returning 1`,
+    [id, reason],
+  );
+  return rows.length > 0;
+}
+
+/** False: it already was enabled, or does not exist. */
+export async function enableWebhookEndpoint(db: Database, id: string): Promise<boolean> {
+  const rows = await db.query(
+    `update webhook_endpoint set disabled_at = null, disabled_reason = null, failing_since = null
+     where id = $1 and disabled_at is not null returning 1`,
+    [id],
+  );
+  return rows.length > 0;
+}
+
+/** Deletes an endpoint with its secrets and the log of its deliveries. False: it does not exist. */
+export async function deleteWebhookEndpoint(tx: Database, id: string): Promise<boolean> {
+  await tx.query(`delete from webhook_secret where endpoint_id = $1`, [id]);
+  await tx.query(`delete from webhook_attempt where endpoint_id = $1`, [id]);
+  await tx.query(`delete from webhook_delivery where endpoint_id = $1`, [id]);
+  return (await tx.query(`delete from webhook_endpoint where id = $1 returning 1`, [id])).length > 0;
+}
+
+/** Tells the account's other endpoints that this one was disabled. */
+export async function noteEndpointDisabled(
+  tx: Database,
+  endpoint: Pick<StoredEndpoint, "id" | "accountId">,
+  reason: DisabledReason,
+): Promise<void> {
+  await tx.query(
+    `select note_event($1, 'webhook.disabled', $2, jsonb_build_object('id', $2::text, 'reason', $3::text))`,
+    [endpoint.accountId, endpoint.id, reason],
+  );
+}

@@ -1,0 +1,68 @@
+// Deliveries pass the egress gate: nothing inside the operator's network is reached.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { until } from "../eventually.ts";
+import { runCommand } from "../cli/program.ts";
+import { install } from "../service.ts";
+import { startReceiver } from "./stage.ts";
+
+test("an endpoint at a private address, by number or by name, is refused without a connection", async (context) => {
+  const trap = await startReceiver();
+  const installation = await install({ LATCHKEY_EGRESS_ALLOW: "" });
+  context.after(async () => {
+    await installation[Symbol.asyncDispose]();
+    await trap.close();
+  });
+  await installation.apply("account: acme\nallowed_origins: [http://localhost:3000]");
+  await installation.serve();
+  const { port } = new URL(trap.url);
+  const hosts = ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"];
+  for (const host of hosts) {
+    const { stdout } = await runCommand(installation, 0, [
+      "webhooks",
+      "create",
+      "--account",
+      "acme",
+      `https://${host}:${port}/`,
+      "--json",
+    ]);
+    const { id } = JSON.parse(stdout);
+    await runCommand(installation, 0, ["webhooks", "ping", id]);
+  }
+  const { db } = installation.database;
+  const failures = async (): Promise<readonly { failure: string }[]> =>
+    await db.query<{ failure: string }>(`select failure from webhook_attempt where number = 1`);
+  await until("all were tried", async () => (await failures()).length === hosts.length);
+  for (const { failure } of await failures()) assert.match(failure, /address/);
+  assert.equal(trap.connections, 0);
+});
+
+test("a redirect is a failed attempt: it is not followed", async (context) => {
+  const trap = await startReceiver();
+  const front = await startReceiver(() => ({ status: 307, headers: { location: trap.url } }));
+  const installation = await install();
+  context.after(async () => {
+    await installation[Symbol.asyncDispose]();
+    await trap.close();
+    await front.close();
+  });
+  await installation.apply("account: acme\nallowed_origins: [http://localhost:3000]");
+  await installation.serve();
+  const { stdout } = await runCommand(installation, 0, [
+    "webhooks",
+    "create",
+    "--account",
+    "acme",
+    front.url,
+    "--json",
+  ]);
+  const { id } = JSON.parse(stdout);
+  await runCommand(installation, 0, ["webhooks", "ping", id]);
+  const { db } = installation.database;
+  await until(
+    "it was tried",
+    async () => (await db.query(`select 1 from webhook_attempt where status = 307`)).length === 1,
+  );
+  assert.equal(trap.connections, 0);
+  assert.equal(front.connections, 1);
+});
