@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from "commander";
 import { CURRENT_VERSION_NAME } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
-import { refusal } from "./apply.ts";
+import { refusal } from "./print-plan.ts";
 import { paint, plain, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { proposedInstead } from "./proposed.ts";
@@ -156,7 +156,8 @@ async function publish(
     ]);
   });
   if (!outcome.ok) throw refusal(outcome.problems);
-  if (outcome.proposal !== null) throw proposedInstead(composition, outcome.proposal);
+  if (outcome.proposal !== null)
+    throw proposedInstead(composition.config().publicUrl ?? "", outcome.proposal);
   if (json === true) return print(JSON.stringify({ changes: outcome.changes }));
   const isChanged = outcome.changes.some(({ change }) => change !== "unchanged");
   print(

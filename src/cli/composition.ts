@@ -7,6 +7,7 @@ import type { Log } from "#lib/log.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { Gate } from "#outbound/gate.ts";
+import type { ServiceClient } from "#outbound/service-client.ts";
 import type { KeySource } from "#vault/key-source.ts";
 import type { Keyring, Vault } from "#vault/vault.ts";
 
@@ -30,6 +31,12 @@ export interface CommandConfig {
 /** What the composition root provides to the commands, which are below it in the layers. */
 export interface Composition {
   readonly config: () => CommandConfig;
+  /** `--url`: takes precedence over LATCHKEY_URL. Throws CommandFailed for another text. */
+  useService(url: string): void;
+  /** Whether commands work on the service of another machine. */
+  isRemote(): boolean;
+  /** A client of that service. Throws CommandFailed without a token. The caller must close it. */
+  openServiceClient(): Promise<ServiceClient>;
   /** Whether there is a database to open. `init` creates the embedded one. */
   hasDatabase(): boolean;
   /**
@@ -42,6 +49,14 @@ export interface Composition {
   ): Promise<T>;
   /** The migrations that the database lacks, in order. Changes nothing. */
   readMigrationPlan(): Promise<readonly string[]>;
+  /**
+   * Gives an empty database the schema of these migrations, for `work` to load rows into it as the owner, and then this version's schema.
+   * Throws, and has changed nothing, if the database has rows or this version does not have the migrations.
+   */
+  loadEmptyDatabase<T>(
+    applied: readonly { readonly name: string; readonly sha256: string }[],
+    work: (owner: Database) => Promise<T>,
+  ): Promise<T>;
   /** Opens the object store that the settings name. */
   openStore(): Promise<BlobStore>;
   /** Opens the vault as `serve` would. Throws when the keys don't fit the database. */

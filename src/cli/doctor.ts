@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
+import { findLastBackup, type LastBackup } from "#db/backups/last-backup.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import { readSigningKey } from "#lib/signing.ts";
@@ -34,6 +35,7 @@ export function addDoctor(program: Command, composition: Composition): void {
         ...(await checkKeys(composition)),
       ];
       for (const finding of findings) show(finding);
+      let lastBackup: LastBackup | undefined;
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
@@ -42,20 +44,33 @@ export function addDoctor(program: Command, composition: Composition): void {
             print(`${paint("yellow", "look ")} ${advice}`);
           show(await checkObjectStore(composition, db));
           if (options.deep) for (const finding of await checkDeeply(composition, db)) show(finding);
+          lastBackup = await findLastBackup(db);
         });
       } catch (error) {
         if (error instanceof Interrupted) throw error;
         show({ ok: false, text: `database: ${(error as Error).message}` });
       }
-      print(
-        composition.config().databaseUrl === null
-          ? "Not checked: backups. The embedded PostgreSQL has no pg_dump or psql; to back it up, stop the service and copy the data folder."
-          : "Not checked: backups of the database of DATABASE_URL, of the data folder (keys, tombstones) and of the object store.",
-      );
+      print(describeBackup(lastBackup, composition.config().databaseUrl === null));
       if (failed > 0)
         throw new CommandFailed(failed === 1 ? "One thing is wrong." : `${failed} things are wrong.`);
     });
 }
+
+/** Whether the file still exists, and whether its keys do, nobody knows but its owner. */
+function describeBackup(last: LastBackup | undefined, isEmbedded: boolean): string {
+  const keys = "the data folder's keys and tombstones are never in it";
+  if (last === undefined)
+    return isEmbedded
+      ? `${paint("yellow", "look ")} \`latchkey backup\` was never run here: the embedded PostgreSQL has no other way while the service runs`
+      : "Not checked: backups of the database of DATABASE_URL, of the data folder (keys, tombstones) and of the object store. `latchkey backup` was never run here.";
+  const { takenAt, ageDays, rows, objects, kid } = last;
+  const text = `the last backup has ${rows} rows and ${objects} objects as of ${takenAt}, sealed to the key ${kid}; ${keys}`;
+  return ageDays < BACKUP_OLD_DAYS
+    ? `${paint("green", "ok   ")} ${text}`
+    : `${paint("yellow", "look ")} ${text}. That is ${Math.floor(ageDays)} days ago`;
+}
+
+const BACKUP_OLD_DAYS = 7;
 
 /** Its files are private, but anyone who can write to the folder could replace them. */
 function checkDataFolder(composition: Composition): readonly Finding[] {

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { ExportedDocument } from "#actions/config/export-config.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
+import { exportRemotely } from "./remote-documents.ts";
 
 export function addExport(program: Command, composition: Composition): void {
   program
@@ -13,10 +14,7 @@ export function addExport(program: Command, composition: Composition): void {
     .option("-o, --output <folder>", "a folder for the files; existing files are not replaced")
     .addHelpText("after", "\nExample:\n  latchkey export --account acme -o config")
     .action(async (options: { account?: string; output?: string }) => {
-      const { exportConfig } = await import("#actions/config/export-config.ts");
-      const documents = await composition.withDatabase(
-        async (db) => await exportConfig(db, options.account ?? null),
-      );
+      const documents = await readDocuments(composition, options.account);
       if (options.output === undefined)
         return print(
           documents
@@ -27,6 +25,15 @@ export function addExport(program: Command, composition: Composition): void {
       for (const document of documents) writeDocument(options.output, document);
       print(`Wrote ${documents.length} document${documents.length === 1 ? "" : "s"} to ${options.output}.`);
     });
+}
+
+async function readDocuments(
+  composition: Composition,
+  account: string | undefined,
+): Promise<readonly ExportedDocument[]> {
+  if (composition.isRemote()) return await exportRemotely(composition, account);
+  const { exportConfig } = await import("#actions/config/export-config.ts");
+  return await composition.withDatabase(async (db) => await exportConfig(db, account ?? null));
 }
 
 const FILES = {

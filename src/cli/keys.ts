@@ -1,5 +1,4 @@
 import { InvalidArgumentError, type Command } from "commander";
-import type { ApiKey } from "#db/api-keys.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { KEY_SCOPES, readScopes, type KeyScope } from "#domain/key-scope.ts";
 import { KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
@@ -7,6 +6,15 @@ import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed, print, printItems, table, tell } from "./output.ts";
 import { listOf, minute } from "./pages.ts";
+import { onRemote } from "./remote.ts";
+import {
+  createKeyRemotely,
+  listKeysRemotely,
+  rotateKeyRemotely,
+  type CreateOptions,
+  type RotateOptions,
+  type ShownKey,
+} from "./remote-keys.ts";
 
 export function addKeys(program: Command, composition: Composition): void {
   const keys = program
@@ -49,6 +57,14 @@ export function addKeys(program: Command, composition: Composition): void {
     .argument("<id>", "its id (key_…), as `keys list` shows it")
     .addHelpText("after", "\nExample:\n  latchkey keys revoke key_0VrJ…")
     .action(async (id: string) => {
+      if (composition.isRemote()) {
+        const { revokeKey } = await import("#contract/operator/keys.ts");
+        await onRemote(
+          composition,
+          async (service) => await service.call(revokeKey, { params: { keyId: id } }),
+        );
+        return print(`Revoked ${id}.`);
+      }
       const { revokeApiKey } = await import("#actions/keys/revoke-api-key.ts");
       const found = await composition.withDatabase(
         async (db) => await revokeApiKey(db, openOwnSigning(composition), id),
@@ -80,16 +96,6 @@ function addRotate(keys: Command, composition: Composition): void {
     .action(async (id: string, options: RotateOptions) => await rotate(composition, id, options));
 }
 
-interface RotateOptions {
-  /** Milliseconds. */
-  overlap?: number;
-  name?: string;
-  scope?: readonly KeyScope[];
-  /** Milliseconds. */
-  expires?: number;
-  json?: boolean;
-}
-
 const OVERLAP_MS_DEFAULT = 86_400_000;
 const OVERLAP_MS_MAX = 90 * 86_400_000;
 
@@ -100,13 +106,20 @@ function readOverlap(text: string): number {
   return overlapMs;
 }
 
-async function rotate(composition: Composition, keyId: string, options: RotateOptions): Promise<void> {
+interface Rotated {
+  readonly id: string;
+  readonly key: string;
+  readonly replaces: string;
+  readonly replacedEndsAt: Date;
+}
+
+async function rotateHere(composition: Composition, keyId: string, options: RotateOptions): Promise<Rotated> {
   const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { rotateApiKey }] = await Promise.all([
     import("#actions/keys/check-signing-key.ts"),
     import("#actions/keys/rotate-api-key.ts"),
   ]);
-  const made = await composition.withDatabase(async (db) => {
+  return await composition.withDatabase(async (db) => {
     await checkSigningKey(db, signing);
     return await rotateApiKey(db, signing, {
       keyId,
@@ -116,22 +129,21 @@ async function rotate(composition: Composition, keyId: string, options: RotateOp
       lifetimeMs: options.expires ?? null,
     });
   });
+}
+
+async function rotate(composition: Composition, keyId: string, options: RotateOptions): Promise<void> {
+  const made = composition.isRemote()
+    ? await rotateKeyRemotely(composition, keyId, {
+        ...options,
+        overlap: options.overlap ?? OVERLAP_MS_DEFAULT,
+      })
+    : await rotateHere(composition, keyId, options);
   if (options.json) return print(JSON.stringify(made));
   tell(
     `API key ${made.id} replaces ${keyId}, which ${options.overlap === 0 ? "is revoked" : `works until ${made.replacedEndsAt.toISOString()}`}. ` +
       "It is shown only once; keep it where you keep secrets:",
   );
   print(made.key);
-}
-
-interface CreateOptions {
-  account: string;
-  name: string;
-  blueprints?: string[];
-  scope?: readonly KeyScope[];
-  /** Milliseconds. */
-  expires?: number;
-  json?: boolean;
 }
 
 const LIFETIME_MS_MAX = 3_650 * 86_400_000;
@@ -159,13 +171,16 @@ function readScopeNames(text: string): readonly KeyScope[] {
   return scopes;
 }
 
-async function create(composition: Composition, options: CreateOptions): Promise<void> {
+async function createHere(
+  composition: Composition,
+  options: CreateOptions,
+): Promise<{ readonly id: string; readonly key: string }> {
   const signing = openOwnSigning(composition);
   const [{ checkSigningKey }, { createApiKey }] = await Promise.all([
     import("#actions/keys/check-signing-key.ts"),
     import("#actions/keys/create-api-key.ts"),
   ]);
-  const made = await composition.withDatabase(async (db) => {
+  return await composition.withDatabase(async (db) => {
     await checkSigningKey(db, signing);
     return await createApiKey(db, signing, {
       account: options.account,
@@ -175,6 +190,12 @@ async function create(composition: Composition, options: CreateOptions): Promise
       lifetimeMs: options.expires ?? null,
     });
   });
+}
+
+async function create(composition: Composition, options: CreateOptions): Promise<void> {
+  const made = composition.isRemote()
+    ? await createKeyRemotely(composition, options)
+    : await createHere(composition, options);
   if (options.json) return print(JSON.stringify(made));
   tell(
     `API key ${made.id} of account ${options.account}. It is shown only once; keep it where you keep secrets:`,
@@ -182,9 +203,14 @@ async function create(composition: Composition, options: CreateOptions): Promise
   print(made.key);
 }
 
-async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
+async function readKeys(composition: Composition, account: string | undefined): Promise<readonly ShownKey[]> {
+  if (composition.isRemote()) return await listKeysRemotely(composition, account);
   const { listKeys } = await import("#db/api-keys.ts");
-  const rows = await listOf(composition, options.account, listKeys);
+  return await listOf(composition, account, listKeys);
+}
+
+async function list(composition: Composition, options: { account?: string; json?: boolean }): Promise<void> {
+  const rows = await readKeys(composition, options.account);
   if (options.json) return printItems(rows);
   if (rows.length === 0)
     return print("There are no API keys yet. Create one: latchkey keys create --account NAME");
@@ -206,7 +232,7 @@ async function list(composition: Composition, options: { account?: string; json?
 }
 
 /** A key's state and when it ends: a rotated one at the end of its overlap, another at its expiry. */
-function stateOf(key: ApiKey): string {
+function stateOf(key: ShownKey): string {
   const why = key.replacedBy === null ? "" : `, replaced by ${key.replacedBy}`;
   if (key.revokedAt) return `${names.revoked}${why}`;
   if (!key.expiresAt) return names.active;

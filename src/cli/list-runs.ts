@@ -1,16 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { getRun, listRuns } from "#actions/operators/list-runs.ts";
-import type { Database } from "#db/connection/pool.ts";
+import type { OperatorAnswer } from "#contract/operator/operation.ts";
+import type { listRuns, readRun } from "#contract/operator/runs.ts";
+import { describeEvidence } from "#domain/page-evidence.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
 import { runStateName, STEP_STATE_NAMES } from "#domain/labels/states.ts";
-import { CommandFailed, paint, plain, print, table, tell } from "./output.ts";
+import { CommandFailed, EXIT_CODES, paint, plain, print, table, tell } from "./output.ts";
+import { openPrivateFolder, pictureFile } from "./private-folder.ts";
+import { onService } from "./remote.ts";
 import { addPageOptions, printMore, readTime, type PageOptions } from "./pages.ts";
 
-type ListedRun = Awaited<ReturnType<typeof listRuns>>["items"][number];
-type ShownRun = Awaited<ReturnType<typeof getRun>>;
+type ListedRun = OperatorAnswer<typeof listRuns>["items"][number];
+type ShownRun = OperatorAnswer<typeof readRun>;
 
 interface ListOptions extends PageOptions {
   status?: RunStatus;
@@ -19,6 +22,11 @@ interface ListOptions extends PageOptions {
   metadata?: string[];
   since?: string;
   until?: string;
+}
+
+interface ShowOptions {
+  json?: boolean;
+  pictures?: string;
 }
 
 const WATCH_MS = 1_000;
@@ -48,8 +56,9 @@ export function addLookAtRuns(runs: Command, composition: Composition): void {
     )
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .option("--json", "print it as JSON, as the operator API returns it")
+    .option("--pictures <folder>", "save the pictures of a browser's pages, with secrets covered")
     .addHelpText("after", "\nExample:\n  latchkey runs show run_0VbbSVh5…")
-    .action(async (id: string, options: { json?: boolean }) => await show(composition, id, options));
+    .action(async (id: string, options: ShowOptions) => await show(composition, id, options));
   runs
     .command("watch")
     .description("print each step of a run until it ends; exit code 0 when it completes")
@@ -64,10 +73,24 @@ function readMetadata(text: string, earlier: string[] = []): string[] {
 }
 
 async function list(composition: Composition, options: ListOptions): Promise<void> {
-  const { listRuns } = await import("#actions/operators/list-runs.ts");
   const { name, json, ...given } = options;
   const query = { ...given, ...(name === undefined ? {} : { run_name: name }) };
-  const found = await composition.withDatabase(async (db) => await listRuns(db, query));
+  const found = await onService(composition, {
+    here: async (db) => {
+      const { listRuns } = await import("#actions/operators/list-runs.ts");
+      return await listRuns(db, query);
+    },
+    remote: async (service) => {
+      const contract = await import("#contract/operator/runs.ts");
+      const { metadata, ...others } = query;
+      const [pair, ...more] = metadata ?? [];
+      if (more.length > 0)
+        throw new CommandFailed("Give --metadata once: the operator API takes one.", EXIT_CODES.usage);
+      return await service.call(contract.listRuns, {
+        query: { ...others, ...(pair === undefined ? {} : { metadata: pair }) },
+      });
+    },
+  });
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no matching runs.");
@@ -94,16 +117,51 @@ function stateOf({ status, progress_step: step, failure, purged_at: purged }: Li
 
 const second = (time: string): string => time.slice(0, 19).replace("T", " ");
 
-async function read(db: Database, reference: string): Promise<ShownRun> {
-  const [{ getRun }, { requireRun }] = await Promise.all([
-    import("#actions/operators/list-runs.ts"),
-    import("#actions/runs/require-run.ts"),
-  ]);
-  return await getRun(db, (await requireRun(db, reference)).id, true);
+/** Of one run; it is read again with each call. */
+interface RunReader {
+  readonly read: () => Promise<ShownRun>;
+  /** A PNG. `run` is its id, `index` that of the evidence. */
+  readonly readPicture: (run: string, node: string, index: number) => Promise<AsyncIterable<Uint8Array>>;
 }
 
-async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
-  const run = await composition.withDatabase(async (db) => await read(db, id));
+/** Reads the run while `work` lasts. */
+async function reading<T>(
+  composition: Composition,
+  reference: string,
+  work: (reader: RunReader) => Promise<T>,
+): Promise<T> {
+  return await onService(composition, {
+    here: async (db) => {
+      const [{ getRun, readPicture }, { requireRun }] = await Promise.all([
+        import("#actions/operators/list-runs.ts"),
+        import("#actions/runs/require-run.ts"),
+      ]);
+      return await work({
+        read: async () => await getRun(db, (await requireRun(db, reference)).id, true),
+        readPicture: async (run, node, index) =>
+          await readPicture(
+            { db, blobs: await composition.openStore() },
+            { run, node, index: String(index) },
+          ),
+      });
+    },
+    remote: async (service) => {
+      const { readPicture, readRun } = await import("#contract/operator/runs.ts");
+      return await work({
+        read: async () => await service.call(readRun, { params: { runId: reference } }),
+        readPicture: async (runId, node, index) =>
+          await service.download(readPicture, { params: { runId, node, index: String(index) } }),
+      });
+    },
+  });
+}
+
+async function show(composition: Composition, id: string, { json, pictures }: ShowOptions): Promise<void> {
+  const run = await reading(composition, id, async ({ read, readPicture }) => {
+    const found = await read();
+    if (pictures !== undefined) await keepPictures(found, pictures, readPicture);
+    return found;
+  });
   if (json === true) return print(JSON.stringify(run));
   print(paint("bold", run.id) + (run.name === null ? "" : `  ${plain(run.name)}`));
   for (const [what, value] of factsOf(run)) if (value !== null) print(`${what.padEnd(12)}${plain(value)}`);
@@ -114,6 +172,28 @@ async function show(composition: Composition, id: string, { json }: { json?: boo
     print(`\n${paint("bold", plain(node))} received ${plain(head)}`);
     for (const line of rest) print(`  ${plain(line)}`);
   }
+  for (const { node, evidence } of run.steps)
+    for (const each of evidence) {
+      const [head = "", ...rest] = describeEvidence(each);
+      print(`\n${paint("bold", plain(node))} ${plain(head)}`);
+      for (const line of rest) print(`  ${plain(line)}`);
+    }
+}
+
+/** Writes the pictures of a run's pages into a folder. */
+async function keepPictures(
+  run: ShownRun,
+  path: string,
+  readPicture: RunReader["readPicture"],
+): Promise<void> {
+  const folder = openPrivateFolder("--pictures", path);
+  for (const { node, evidence } of run.steps)
+    for (const [index, { has_picture: hasPicture }] of evidence.entries()) {
+      if (!hasPicture) continue;
+      const parts = await readPicture(run.id, node, index);
+      folder.keep(pictureFile(folder.count + 1, node), Buffer.concat(await Array.fromAsync(parts)));
+    }
+  tell(`Kept ${folder.count} pictures in ${path}.`);
 }
 
 function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
@@ -171,9 +251,9 @@ function turnsOf({ turns_begun: begun, turns_total: total }: ShownRun["steps"][n
 }
 
 async function watch(composition: Composition, reference: string): Promise<void> {
-  await composition.withDatabase(async (db) => {
+  await reading(composition, reference, async ({ read }) => {
     for (let told = ""; ; await sleep(WATCH_MS)) {
-      const run = await read(db, reference);
+      const run = await read();
       const state = stateOf(run);
       if (state !== told) print(state);
       told = state;

@@ -62,12 +62,13 @@ function addChange(operators: Command, composition: Composition, name: Change, d
     .action(async (operator: string) => await change(composition, name, operator));
 }
 
-function readRole(text: string): OperatorRole {
+export function readRole(text: string): OperatorRole {
   if (isOperatorRole(text)) return text;
   throw new InvalidArgumentError(`It must be one of ${OPERATOR_ROLES.join(", ")}.`);
 }
 
-const asShell = (composition: Composition, db: ManageContext["db"]): ManageContext => ({
+/** The actor is the command line. */
+export const asShell = (composition: Composition, db: ManageContext["db"]): ManageContext => ({
   db,
   signing: openOwnSigning(composition),
   actor: { kind: "cli" },

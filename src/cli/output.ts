@@ -46,6 +46,11 @@ export function printItems(rows: readonly object[]): void {
   print(JSON.stringify({ items: toSnakeCase(rows), next_cursor: null }));
 }
 
+/** Prints one item in the form of the items of a list. */
+export function printItem(item: object): void {
+  print(JSON.stringify(toSnakeCase(item)));
+}
+
 /** A reader such as `| head -1` may close the pipe early: further output is dropped, and the command runs to its end. */
 export function outliveClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {

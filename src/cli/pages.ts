@@ -24,9 +24,9 @@ export function printMore(nextCursor: string | null): void {
   if (nextCursor !== null) print(`\nMore: --cursor ${nextCursor}`);
 }
 
-/** A time without its seconds. */
+/** A time without its seconds, with its zone: 2026-11-22 07:09 UTC. */
 export const minute = (time: Date | string): string =>
-  (typeof time === "string" ? time : time.toISOString()).slice(0, 16).replace("T", " ");
+  `${(typeof time === "string" ? time : time.toISOString()).slice(0, 16).replace("T", " ")} UTC`;
 
 /** Lists what belongs to the account of this name, or to all. Throws OperatorError for an unknown name. */
 export async function listOf<Row>(

@@ -32,14 +32,18 @@ const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand
   ["run", async () => (await import("./run.ts")).addRun],
   ["keys", async () => (await import("./keys.ts")).addKeys],
   ["operators", async () => (await import("./operators.ts")).addOperators],
+  ["tokens", async () => (await import("./tokens.ts")).addTokens],
   ["proposals", async () => (await import("./proposals.ts")).addProposals],
   ["reviews", async () => (await import("./reviews.ts")).addReviews],
   ["credentials", async () => (await import("./credentials.ts")).addCredentials],
   ["secrets", async () => (await import("./secrets.ts")).addSecrets],
+  ["webhooks", async () => (await import("./webhooks.ts")).addWebhooks],
   ["runs", async () => (await import("./runs.ts")).addRuns],
   ["sessions", async () => (await import("./sessions.ts")).addSessions],
   ["blueprints", async () => (await import("./blueprints.ts")).addBlueprints],
   ["audit", async () => (await import("./audit.ts")).addAudit],
+  ["backup", async () => (await import("./backup.ts")).addBackup],
+  ["restore", async () => (await import("./restore.ts")).addRestore],
   ["restore-reconcile", async () => (await import("./restore-reconcile.ts")).addRestoreReconcile],
   ["store", async () => (await import("./store.ts")).addStore],
   ["master-key", async () => (await import("./master-key.ts")).addMasterKeyCommands],
@@ -54,6 +58,8 @@ export async function buildProgram(composition: Composition, only = ""): Promise
     .version(LATCHKEY_VERSION)
     .exitOverride()
     .showHelpAfterError("(add --help for usage)")
+    .option("--url <url>", "work on the service at this URL, with LATCHKEY_TOKEN, instead of this machine's")
+    .hook("preAction", (self, command) => chooseService(self, command, composition))
     .addHelpText(
       "after",
       "\nStart here:\n  latchkey init\n  latchkey serve\n\nSettings come from the environment: docs/configuration.md.",
@@ -67,6 +73,33 @@ export async function buildProgram(composition: Composition, only = ""): Promise
   for (const command of program.commands)
     command.exitOverride().commands.forEach((sub) => sub.exitOverride());
   return program;
+}
+
+/** Commands that use nothing of an installation, or make one of their own. */
+const NEED_NOTHING: readonly string[] = ["validate", "schema", "new", "run", "demo"];
+
+/** Commands that work on the service of another machine as they do on this one's. */
+export const REMOTE_COMMANDS: ReadonlySet<string> = new Set([
+  ...["apply", "plan", "export"],
+  ...["list", "show", "watch", "results", "again", "purge", "cancel"].map((name) => `runs ${name}`),
+  ...["list", "show", "approve", "reject", "writes", "decide", "write"].map((name) => `reviews ${name}`),
+  ...["list", "unlock", "test-login", "delete"].map((name) => `credentials ${name}`),
+  ...["create", "list", "rotate", "revoke"].map((name) => `keys ${name}`),
+]);
+
+function chooseService(program: Command, command: Command, composition: Composition): void {
+  const { url } = program.opts<{ url?: string }>();
+  const words: string[] = [];
+  for (let each: Command | null = command; each !== null && each !== program; each = each.parent)
+    words.unshift(each.name());
+  if (NEED_NOTHING.includes(words[0] ?? "")) return;
+  if (url !== undefined) composition.useService(url);
+  if (!composition.isRemote() || REMOTE_COMMANDS.has(words.join(" "))) return;
+  throw new CommandFailed(
+    `\`latchkey ${words.join(" ")}\` works only on the machine of the installation, with its database and keys. ` +
+      "Run it there, without LATCHKEY_TOKEN and --url.",
+    EXIT_CODES.usage,
+  );
 }
 
 async function explain(error: unknown): Promise<number> {

@@ -64,7 +64,7 @@ async function rebind(composition: Composition, id: string | undefined, options:
     }
     const credentials = changes.map(proposedOf);
     const permit = await permitRebinding(services, { accountId: first.accountId, credentials });
-    if (!permit.permitted) throw proposedInstead(composition, permit);
+    if (!permit.permitted) throw proposedInstead(composition.config().publicUrl ?? "", permit);
     for (const rebinding of changes) {
       const agreed = { rebinding, proposalId: permit.proposalId };
       print(describe((await rebindCredential(services, rebinding.id, agreed)) ?? rebinding));

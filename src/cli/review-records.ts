@@ -4,18 +4,25 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { ReviewDecision } from "#actions/reviews/decide-review.ts";
 import type { ReviewedRecord } from "#actions/reviews/read-review.ts";
 import { BlobMissing } from "#blobs/store.ts";
-import type { StoredReview } from "#db/runs/reviews.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, paint, plain, print, table } from "./output.ts";
+import { CommandFailed, EXIT_CODES, paint, plain, print, table } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { onRemote } from "./remote.ts";
+import {
+  decideReviewRemotely,
+  readRecordsRemotely,
+  readReviewRemotely,
+  type ShownReview,
+} from "./remote-reviews.ts";
 import { readEditsFile, refusal } from "./review-file.ts";
 
 const SHOWN_RECORDS = 20;
 const SHOWN_FIELDS = 8;
 const CELL_CHARACTERS = 40;
+const BY_DEFAULT = "cli";
 
 /** Reviews of records, which nodes of type `review` request. */
 export function addRecordReviews(reviews: Command, composition: Composition): void {
@@ -32,7 +39,7 @@ export function addRecordReviews(reviews: Command, composition: Composition): vo
     .argument("<id>", "the review's id (rev_…)")
     .option("--edits <file>", 'new data of records, one per line: {"ordinal": 3, "data": {…}}')
     .option("--exclude <records>", "records to exclude, by ordinal: 3,7", readOrdinals)
-    .option("--by <name>", "who decides", readName, "cli")
+    .option("--by <name>", "who decides", readName, BY_DEFAULT)
     .option("--reason <text>", "why", readReason)
     .addHelpText(
       "after",
@@ -47,7 +54,7 @@ export function addRecordReviews(reviews: Command, composition: Composition): vo
     .command("reject")
     .description("reject the records and cancel the run")
     .argument("<id>", "the review's id (rev_…)")
-    .option("--by <name>", "who decides", readName, "cli")
+    .option("--by <name>", "who decides", readName, BY_DEFAULT)
     .requiredOption("--reason <text>", "why", readReason)
     .addHelpText(
       "after",
@@ -61,7 +68,7 @@ export function addRecordReviews(reviews: Command, composition: Composition): vo
 
 interface DecideOptions {
   by: string;
-  reason?: string;
+  reason?: string | undefined;
 }
 
 interface ApproveOptions extends DecideOptions {
@@ -89,6 +96,12 @@ const unknownReview = (id: string): CommandFailed =>
   new CommandFailed(`There is no review ${id}. \`latchkey reviews list\` lists the open ones.`);
 
 async function show(composition: Composition, id: string, { json }: { json?: boolean }): Promise<void> {
+  if (composition.isRemote())
+    return await onRemote(composition, async (service) => {
+      const records = readRecordsRemotely(service, id);
+      if (json === true) await printLines(records);
+      else await printReview(await readReviewRemotely(service, id), records);
+    });
   const { readReview, readReviewRecords } = await import("#actions/reviews/read-review.ts");
   const review = await composition.withDatabase(async (db) => await readReview(db, id));
   if (!review) throw unknownReview(id);
@@ -116,7 +129,7 @@ async function printLines(records: AsyncIterable<ReviewedRecord>): Promise<void>
   }
 }
 
-async function printReview(review: StoredReview, records: AsyncIterable<ReviewedRecord>): Promise<void> {
+async function printReview(review: ShownReview, records: AsyncIterable<ReviewedRecord>): Promise<void> {
   const { runId, nodeId, recordsTotal, recordsValid } = review;
   print(paint("bold", plain(review.title)));
   if (review.instructions !== null) print(`\n${review.instructions.split("\n").map(plain).join("\n")}`);
@@ -133,7 +146,7 @@ async function printReview(review: StoredReview, records: AsyncIterable<Reviewed
 }
 
 /** Its state: how it was decided, or how long it waits. */
-function stateOf(review: StoredReview): string {
+function stateOf(review: ShownReview): string {
   const { status, expiresAt, decidedBy, decidedAt, reason, edited, excluded } = review;
   if (status === "open")
     return expiresAt === null
@@ -172,6 +185,41 @@ async function decide(
   decision: ReviewDecision,
   { by, reason }: DecideOptions,
 ): Promise<void> {
+  const { runId, edited, excluded } = composition.isRemote()
+    ? await decideRemotely(composition, id, decision, { by, reason })
+    : await decideHere(composition, id, decision, { by, reason });
+  if (decision.verdict === "reject") print(`Rejected; ${runId} is cancelled.`);
+  else print(`Approved, with ${edited} records edited and ${excluded} excluded; ${runId} continues.`);
+}
+
+async function decideRemotely(
+  composition: Composition,
+  id: string,
+  decision: ReviewDecision,
+  { by, reason }: DecideOptions,
+): Promise<ShownReview> {
+  if (by !== BY_DEFAULT)
+    throw new CommandFailed("--by can't be used here: the token's name is recorded.", EXIT_CODES.usage);
+  return await onRemote(composition, async (service) => {
+    if (decision.verdict === "reject")
+      return await decideReviewRemotely(service, id, { verdict: "reject", reason: reason ?? "" });
+    const { edits, exclusions } = decision.changes;
+    return await decideReviewRemotely(service, id, {
+      verdict: "approve",
+      reason,
+      // The service checks their form.
+      edits: edits.map(({ ordinal, data }) => ({ ordinal: ordinal as number, data: data as object })),
+      exclude: exclusions.map(({ ordinal }) => ordinal as number),
+    });
+  });
+}
+
+async function decideHere(
+  composition: Composition,
+  id: string,
+  decision: ReviewDecision,
+  { by, reason }: DecideOptions,
+): Promise<ShownReview> {
   const { audit } = openOwnSigning(composition);
   const { decideReview } = await import("#actions/reviews/decide-review.ts");
   const log = await composition.log();
@@ -183,7 +231,5 @@ async function decide(
   if (outcome.kind === "refused") throw new CommandFailed(refusal(outcome.problems));
   if (outcome.kind === "closed")
     throw new CommandFailed(`The review is no longer open: ${stateOf(outcome.review)}. Nothing was changed.`);
-  const { runId, edited, excluded } = outcome.review;
-  if (decision.verdict === "reject") print(`Rejected; ${runId} is cancelled.`);
-  else print(`Approved, with ${edited} records edited and ${excluded} excluded; ${runId} continues.`);
+  return outcome.review;
 }

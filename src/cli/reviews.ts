@@ -1,10 +1,10 @@
 import { InvalidArgumentError, type Command } from "commander";
-import type { StoredReview } from "#db/runs/reviews.ts";
-import type { DoubtfulWrite } from "#db/runs/run-writes.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, plain, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { listOf } from "./pages.ts";
+import { listOf, minute } from "./pages.ts";
+import { onRemote } from "./remote.ts";
+import { listWaitingRemotely, type ShownReview, type ShownWrite } from "./remote-reviews.ts";
 import { addRecordReviews } from "./review-records.ts";
 import { addWriteGroups, readDecision, type DecideOptions } from "./write-groups.ts";
 
@@ -53,15 +53,25 @@ function readOrdinal(text: string): number {
   return Number(text);
 }
 
-async function list(composition: Composition, options: ListOptions): Promise<void> {
+async function readWaiting(
+  composition: Composition,
+  options: ListOptions,
+): Promise<{ readonly reviews: readonly ShownReview[]; readonly writes: readonly ShownWrite[] }> {
+  if (composition.isRemote())
+    return await onRemote(composition, async (service) => await listWaitingRemotely(service, options));
   const [{ listDoubtfulWrites }, { listOpenReviews }] = await Promise.all([
     import("#db/runs/run-writes.ts"),
     import("#db/runs/reviews.ts"),
   ]);
-  const { reviews, writes } = await listOf(composition, options.account, async (db, accountId) => {
+  return await listOf(composition, options.account, async (db, accountId) => {
     const filter = { accountId, runId: options.run ?? null };
-    return { reviews: await listOpenReviews(db, filter), writes: await listDoubtfulWrites(db, filter) };
+    const writes = (await listDoubtfulWrites(db, filter)).map(({ accountId: _accountId, ...write }) => write);
+    return { reviews: await listOpenReviews(db, filter), writes };
   });
+}
+
+async function list(composition: Composition, options: ListOptions): Promise<void> {
+  const { reviews, writes } = await readWaiting(composition, options);
   const waiting = [...reviews.map(ofReview), ...writes.map(ofWrite)].sort(
     (a, b) => a.since.getTime() - b.since.getTime(),
   );
@@ -83,11 +93,11 @@ interface Waiting {
   readonly row: readonly string[];
 }
 
-function ofReview(review: StoredReview): Waiting {
+function ofReview(review: ShownReview): Waiting {
   const { id, account, runId, blueprint, nodeId, title, editable, recordsTotal, recordsValid } = review;
   const { createdAt: since, expiresAt, onTimeout } = review;
   const counts = `${recordsTotal} records, ${recordsTotal - recordsValid} invalid`;
-  const until = expiresAt?.toISOString() ?? "";
+  const until = expiresAt === null ? "" : minute(expiresAt);
   return {
     since,
     shown: {
@@ -105,22 +115,11 @@ function ofReview(review: StoredReview): Waiting {
       expiresAt,
       onTimeout,
     },
-    row: [
-      "records",
-      id,
-      account,
-      blueprint,
-      nodeId,
-      "",
-      since.toISOString(),
-      until,
-      `${plain(title)} (${counts})`,
-    ],
+    row: ["records", id, account, blueprint, nodeId, "", minute(since), until, `${plain(title)} (${counts})`],
   };
 }
 
-function ofWrite(write: DoubtfulWrite): Waiting {
-  const { accountId: _accountId, ...shown } = write;
+function ofWrite(write: ShownWrite): Waiting {
   const { runId, account, blueprint, nodeId, ordinal, startedAt: since, detail, runEnded } = write;
   const row = [
     "write",
@@ -129,30 +128,18 @@ function ofWrite(write: DoubtfulWrite): Waiting {
     blueprint,
     nodeId,
     String(ordinal),
-    since.toISOString(),
+    minute(since),
     "",
     [detail ?? "", ...(runEnded === null ? [] : [`its run is ${runEnded}`])].join("; "),
   ];
-  return { since, shown: { kind: "write", ...shown }, row };
+  return { since, shown: { kind: "write", ...write }, row };
 }
 
-async function decide(
-  composition: Composition,
-  write: { readonly runId: string; readonly nodeId: string; readonly ordinal: number },
-  options: DecideOptions,
-): Promise<void> {
+async function decide(composition: Composition, write: WriteName, options: DecideOptions): Promise<void> {
   const happened = readDecision(options);
-  const decided = await composition.withDatabase(async (db) => {
-    const [{ decideDoubtfulWrite }, { listDoubtfulWrites }] = await Promise.all([
-      import("#actions/reviews/decide-write.ts"),
-      import("#db/runs/run-writes.ts"),
-    ]);
-    const waiting = await listDoubtfulWrites(db, { accountId: null, runId: write.runId });
-    const found = waiting.find((each) => each.nodeId === write.nodeId && each.ordinal === write.ordinal);
-    if (!found) return null;
-    const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
-    return (await decideDoubtfulWrite(services, found, { happened, by: "cli" })) ? found : null;
-  });
+  const decided = composition.isRemote()
+    ? await decideRemotely(composition, write, happened)
+    : await decideHere(composition, write, happened);
   if (decided === null)
     throw new CommandFailed(
       `No write of ${write.runId}, node ${write.nodeId}, record ${write.ordinal} waits for a decision. \`latchkey reviews list\` lists those that do.`,
@@ -162,4 +149,48 @@ async function decide(
       `Recorded that it ${happened ? "happened" : "did not happen"}; its run has already ended (${decided.runEnded}).`,
     );
   else print(happened ? "It counts as done; it is not sent again." : "It will be sent.");
+}
+
+interface WriteName {
+  readonly runId: string;
+  readonly nodeId: string;
+  readonly ordinal: number;
+}
+
+const isNamed = (write: WriteName) => (each: ShownWrite) =>
+  each.nodeId === write.nodeId && each.ordinal === write.ordinal;
+
+/** Null: it does not wait for a decision. */
+async function decideRemotely(
+  composition: Composition,
+  write: WriteName,
+  happened: boolean,
+): Promise<ShownWrite | null> {
+  const { decideWrite } = await import("#contract/operator/writes.ts");
+  return await onRemote(composition, async (service) => {
+    const { writes } = await listWaitingRemotely(service, { run: write.runId });
+    const found = writes.find(isNamed(write));
+    if (!found) return null;
+    const params = { runId: write.runId, node: write.nodeId, record: String(write.ordinal) };
+    await service.call(decideWrite, { params, body: { happened } });
+    return found;
+  });
+}
+
+async function decideHere(
+  composition: Composition,
+  write: WriteName,
+  happened: boolean,
+): Promise<ShownWrite | null> {
+  return await composition.withDatabase(async (db) => {
+    const [{ decideDoubtfulWrite }, { listDoubtfulWrites }] = await Promise.all([
+      import("#actions/reviews/decide-write.ts"),
+      import("#db/runs/run-writes.ts"),
+    ]);
+    const waiting = await listDoubtfulWrites(db, { accountId: null, runId: write.runId });
+    const found = waiting.find(isNamed(write));
+    if (!found) return null;
+    const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
+    return (await decideDoubtfulWrite(services, found, { happened, by: "cli" })) ? found : null;
+  });
 }

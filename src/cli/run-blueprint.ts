@@ -5,6 +5,7 @@ import { diffDocuments } from "#domain/config-diff.ts";
 import { suggestion } from "#domain/config-nearest.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
+import { describeEvidence, type NewEvidence } from "#domain/page-evidence.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import type { LocalReview } from "#engine/local/local-journal.ts";
@@ -13,11 +14,11 @@ import type { LocalOutcome, LocalRun } from "#engine/local/local-run.ts";
 import type { Recording } from "#engine/local/recording.ts";
 import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
-import { refusal } from "./apply.ts";
+import { refusal } from "./print-plan.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, EXIT_CODES, plain, print, tell } from "./output.ts";
 import { readSources } from "./read-sources.ts";
-import { openTraceFolder } from "./trace-folder.ts";
+import { exchangeFile, openPrivateFolder, pictureFile } from "./private-folder.ts";
 import {
   describeNode,
   printNode,
@@ -37,6 +38,7 @@ export interface RunOptions {
   record?: string;
   replay?: string;
   trace?: string;
+  pictures?: string;
   check?: boolean;
   approve?: boolean;
   allowWrites?: boolean;
@@ -110,7 +112,8 @@ async function executeBlueprint(
       : opened.adopt(await composition.openBrowsers(gate), async (each) => await each.close());
   const blobs = openLocalStore(join(folder, "objects"));
   const nodes: NodeReport[] = [];
-  const traced = options.trace === undefined ? null : openTraceFolder(options.trace);
+  const traced = options.trace === undefined ? null : openPrivateFolder("--trace", options.trace);
+  const pages: ShownPage[] = [];
   const { outcome, leaves } = await runLocally(
     {
       gate,
@@ -121,7 +124,10 @@ async function executeBlueprint(
       clientSecret: (account, reference) => composition.localSecret(account, reference),
       nowMs: () => Date.now(),
       log: await composition.log(),
-      trace: traced === null ? undefined : openTrace((exchange) => traced.keep(exchange)),
+      trace:
+        traced === null
+          ? undefined
+          : openTrace((exchange) => traced.keep(exchangeFile(exchange), exchange.text)),
       scratchFolder: join(folder, "scratch"),
     },
     asked,
@@ -130,25 +136,54 @@ async function executeBlueprint(
       nodes.push(report);
       if (options.json !== true) printNode(report);
     },
+    (node, evidence) => pages.push({ node, evidence }),
   );
+  if (outcome.kind === "failed" && outcome.evidence !== null)
+    pages.push({ node: "login", evidence: outcome.evidence });
+  if (options.pictures !== undefined) keepPictures(options.pictures, pages);
   const results = outcome.kind === "completed" ? await readResults(blobs, outcome.results) : {};
-  if (options.json === true) print(JSON.stringify(asJson(asked, outcome, nodes, results, options.rows)));
+  if (options.json === true)
+    print(JSON.stringify(asJson(asked, outcome, { nodes, results, pages }, options.rows)));
   else printResults(results, options.rows);
   if (traced !== null) tell(`Kept ${traced.count} exchanges in ${options.trace}.`);
   if (options.record !== undefined) {
     writeRecording(options.record, leaves.json(recordingOf(asked, results)));
     tell(`Recorded ${asked.exchanges.length} exchanges in ${options.record}.`);
   }
-  if (outcome.kind === "failed") throw new CommandFailed(describeFailure(outcome));
+  if (outcome.kind === "failed") throw new CommandFailed(describeFailure(outcome, pages));
   if (outcome.kind === "parked")
     throw new CommandFailed("The run awaits a review; --approve approves reviews without changes.");
   if (options.check === true && recording !== null) compare(recording, results);
 }
 
-function describeFailure({ message, answer }: Extract<LocalOutcome, { kind: "failed" }>): string {
-  if (answer === null) return message;
-  const [head = "", ...rest] = describeAnswer(answer);
-  return [message, `The answer: ${head}`, ...rest.map((line) => `  ${line}`)].map(plain).join("\n");
+/** What a page of a node, or of a login, showed. */
+interface ShownPage {
+  readonly node: string;
+  readonly evidence: NewEvidence;
+}
+
+function keepPictures(path: string, pages: readonly ShownPage[]): void {
+  const folder = openPrivateFolder("--pictures", path);
+  for (const { node, evidence } of pages)
+    if (evidence.picture !== null) folder.keep(pictureFile(folder.count + 1, node), evidence.picture);
+  tell(`Kept ${folder.count} pictures in ${path}.`);
+}
+
+function describeFailure(
+  { message, answer }: Extract<LocalOutcome, { kind: "failed" }>,
+  pages: readonly ShownPage[],
+): string {
+  const parts = [
+    ...(answer === null ? [] : [["The answer: ", describeAnswer(answer)] as const]),
+    ...pages
+      .filter(({ evidence }) => evidence.reason === "failed")
+      .map(({ evidence }) => ["The page: ", describeEvidence(evidence)] as const),
+  ];
+  const lines = parts.flatMap(([title, [head = "", ...rest]]) => [
+    title + head,
+    ...rest.map((line) => `  ${line}`),
+  ]);
+  return [message, ...lines].map(plain).join("\n");
 }
 
 function decideAsAuthor(review: LocalReview, { approve, json }: RunOptions): boolean {
@@ -288,8 +323,15 @@ function compare(recording: Recording, results: Readonly<Record<string, ResultCo
 function asJson(
   { blueprint }: LocalRun,
   outcome: LocalOutcome,
-  nodes: readonly NodeReport[],
-  results: Readonly<Record<string, ResultContent>>,
+  {
+    nodes,
+    results,
+    pages,
+  }: {
+    readonly nodes: readonly NodeReport[];
+    readonly results: Readonly<Record<string, ResultContent>>;
+    readonly pages: readonly ShownPage[];
+  },
   rows: number,
 ) {
   const shown = Object.entries(results).map(
@@ -301,6 +343,7 @@ function asJson(
     error: outcome.kind === "failed" ? outcome.message : null,
     answer: outcome.kind === "failed" ? outcome.answer : null,
     nodes,
+    pages: pages.map(({ node, evidence }) => ({ node, ...evidence, picture: undefined })),
     results: Object.fromEntries(shown),
   };
 }

@@ -3,9 +3,10 @@ import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Option, type Command } from "commander";
-import type { ExportFormat } from "#actions/runs/export-results.ts";
+import type { ExportFormat, WantedExport } from "#actions/runs/export-results.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, EXIT_CODES, tell, withProgress } from "./output.ts";
+import { onService, type RemoteService } from "./remote.ts";
 
 interface ResultsOptions {
   key?: string;
@@ -51,20 +52,53 @@ async function writeResults(composition: Composition, id: string, options: Resul
       "A workbook can't be shown in a terminal. Name a file with --output.",
       EXIT_CODES.usage,
     );
-  const { exportResults } = await import("#actions/runs/export-results.ts");
-  const blobs = await composition.openStore();
-  await composition.withDatabase(async (db) => {
-    const wanted = {
-      run: id,
-      key: key === undefined ? null : handle === undefined ? key : `${key}.${handle}`,
-      format,
-      bom: options.bom === true,
-    };
-    const { bytes, totalRecords } = await exportResults({ db, blobs }, wanted);
-    if (output === undefined) return await toStandardOutput(bytes);
-    await withProgress(`Writing ${totalRecords} records`, toFile(bytes, output));
-    tell(`${totalRecords} records in ${output}.`);
+  const wanted = {
+    run: id,
+    key: key === undefined ? null : handle === undefined ? key : `${key}.${handle}`,
+    format,
+    bom: options.bom === true,
+  };
+  await onService(composition, {
+    here: async (db) => {
+      const { exportResults } = await import("#actions/runs/export-results.ts");
+      await writeBytes(await exportResults({ db, blobs: await composition.openStore() }, wanted), output);
+    },
+    remote: async (service) => await writeBytes(await exportRemotely(service, wanted), output),
   });
+}
+
+interface Exported {
+  readonly totalRecords: number;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+async function writeBytes({ bytes, totalRecords }: Exported, output: string | undefined): Promise<void> {
+  if (output === undefined) return await toStandardOutput(bytes);
+  await withProgress(`Writing ${totalRecords} records`, toFile(bytes, output));
+  tell(`${totalRecords} records in ${output}.`);
+}
+
+async function exportRemotely(
+  service: RemoteService,
+  { run, key, format, bom }: WantedExport,
+): Promise<Exported> {
+  const { downloadResult, readRun } = await import("#contract/operator/runs.ts");
+  const { status, results } = await service.call(readRun, { params: { runId: run } });
+  if (status !== "completed")
+    throw new CommandFailed(`The run is ${status}; results exist once it is completed.`);
+  const keys = results.map((result) => result.key);
+  const found = results.find((result) => (key === null ? results.length === 1 : result.key === key));
+  if (!found)
+    throw new CommandFailed(
+      key === null
+        ? `The run has ${results.length} results. Choose one with --key: ${keys.join(", ")}.`
+        : `The run has no result ${key}; it has ${keys.join(", ")}.`,
+    );
+  const bytes = await service.download(downloadResult, {
+    params: { runId: run, resultKey: found.key },
+    query: { format, ...(bom ? { bom } : {}) },
+  });
+  return { totalRecords: found.total_records, bytes };
 }
 
 async function toStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<void> {

@@ -33,6 +33,7 @@ export function addRun(program: Command, composition: Composition): void {
       "--trace <folder>",
       "save every request and answer, those of logins included, one file each, without secrets",
     )
+    .option("--pictures <folder>", "save the pictures of a browser's pages, with secrets covered")
     .option("--check", "with --replay: fail unless the results match the recording")
     .option("--approve", "approve reviews without changes")
     .option("--allow-writes", "send requests that write")

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, print } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { onRemote } from "./remote.ts";
 import { addLookAtRuns } from "./list-runs.ts";
 import { addRunAgain } from "./run-again.ts";
 import { addRunResults } from "./run-results.ts";
@@ -23,6 +24,14 @@ export function addRuns(program: Command, composition: Composition): void {
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs purge run_0VbbSVh5…")
     .action(async (reference: string) => {
+      if (composition.isRemote()) {
+        const { purgeRun } = await import("#contract/operator/runs.ts");
+        await onRemote(
+          composition,
+          async (service) => await service.call(purgeRun, { params: { runId: reference } }),
+        );
+        return print(`Purged ${reference}.`);
+      }
       const { purgeRunAsOperator } = await import("#actions/runs/purge-runs.ts");
       const signing = openOwnSigning(composition);
       const blobs = await composition.openStore();
@@ -37,6 +46,14 @@ export function addRuns(program: Command, composition: Composition): void {
     .argument("<id>", "its id (run_…) or its run key (a UUID)")
     .addHelpText("after", "\nExample:\n  latchkey runs cancel run_0VbbSVh5…")
     .action(async (id: string) => {
+      if (composition.isRemote()) {
+        const { cancelRun } = await import("#contract/operator/runs.ts");
+        await onRemote(
+          composition,
+          async (service) => await service.call(cancelRun, { params: { runId: id } }),
+        );
+        return print(`Cancelled ${id}.`);
+      }
       const { cancelRunAsOperator } = await import("#actions/runs/cancel-run.ts");
       const signing = openOwnSigning(composition);
       const outcome = await composition.withDatabase(

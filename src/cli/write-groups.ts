@@ -1,8 +1,12 @@
 import type { Command } from "commander";
+import type { DecidedGroup } from "#actions/reviews/decide-group.ts";
+import type { DoubtfulGroup } from "#db/runs/run-writes.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, plain, print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { listOf } from "./pages.ts";
+import { listOf, minute } from "./pages.ts";
+import { onRemote } from "./remote.ts";
+import { listGroupsRemotely } from "./remote-reviews.ts";
 
 /** Uncertain writes, grouped by node over all its runs. */
 export function addWriteGroups(reviews: Command, composition: Composition): void {
@@ -48,14 +52,24 @@ export function readDecision(options: DecideOptions): boolean {
   return happened;
 }
 
-async function list(composition: Composition, options: GroupOptions): Promise<void> {
+async function readGroups(
+  composition: Composition,
+  { account, blueprint }: GroupOptions,
+): Promise<readonly DoubtfulGroup[]> {
+  if (composition.isRemote()) {
+    const groups = await onRemote(composition, async (service) => await listGroupsRemotely(service, account));
+    return groups.filter((group) => blueprint === undefined || group.blueprint === blueprint);
+  }
   const { listDoubtfulGroups } = await import("#db/runs/run-writes.ts");
-  const blueprint = options.blueprint ?? null;
-  const groups = await listOf(
+  return await listOf(
     composition,
-    options.account,
-    async (db, accountId) => await listDoubtfulGroups(db, { accountId, blueprint }),
+    account,
+    async (db, accountId) => await listDoubtfulGroups(db, { accountId, blueprint: blueprint ?? null }),
   );
+}
+
+async function list(composition: Composition, options: GroupOptions): Promise<void> {
+  const groups = await readGroups(composition, options);
   if (options.json === true) {
     printItems(groups.map(({ nodeId, ...group }) => ({ ...group, node: nodeId })));
   } else if (groups.length === 0) tell("There are no uncertain writes.");
@@ -69,7 +83,7 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
           group.nodeId,
           String(group.writes),
           String(group.runs),
-          group.since.toISOString(),
+          minute(group.since),
           group.detail ?? "",
           plain(group.sent?.split("\n", 1)[0] ?? ""),
         ]),
@@ -77,21 +91,11 @@ async function list(composition: Composition, options: GroupOptions): Promise<vo
     );
 }
 
-async function decide(
-  composition: Composition,
-  node: { readonly account: string; readonly blueprint: string; readonly nodeId: string },
-  happened: boolean,
-): Promise<void> {
+async function decide(composition: Composition, node: NodeName, happened: boolean): Promise<void> {
   const { account, blueprint, nodeId } = node;
-  const { writes, runs, left } = await composition.withDatabase(async (db) => {
-    const [{ requireAccount }, { decideDoubtfulGroup }] = await Promise.all([
-      import("#actions/operator-error.ts"),
-      import("#actions/reviews/decide-group.ts"),
-    ]);
-    const { id: accountId } = await requireAccount(db, account);
-    const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
-    return await decideDoubtfulGroup(services, { accountId, blueprint, nodeId }, { happened, by: "cli" });
-  });
+  const { writes, runs, left } = composition.isRemote()
+    ? await decideRemotely(composition, node, happened)
+    : await decideHere(composition, node, happened);
   if (writes === 0 && left === 0)
     throw new CommandFailed(
       `No write of node ${nodeId} of ${account}/${blueprint} waits for a decision. \`latchkey reviews writes\` lists those that do.`,
@@ -106,4 +110,36 @@ async function decide(
     throw new CommandFailed(
       `${left === 1 ? "One write" : `${left} writes`} could not be decided: the run is active at this moment, or the log says why. Try again.`,
     );
+}
+
+interface NodeName {
+  readonly account: string;
+  readonly blueprint: string;
+  readonly nodeId: string;
+}
+
+async function decideRemotely(
+  composition: Composition,
+  { account, blueprint, nodeId: node }: NodeName,
+  happened: boolean,
+): Promise<DecidedGroup> {
+  const { decideWriteGroup } = await import("#contract/operator/writes.ts");
+  const body = { account, blueprint, node, happened };
+  return await onRemote(composition, async (service) => await service.call(decideWriteGroup, { body }));
+}
+
+async function decideHere(
+  composition: Composition,
+  { account, blueprint, nodeId }: NodeName,
+  happened: boolean,
+): Promise<DecidedGroup> {
+  return await composition.withDatabase(async (db) => {
+    const [{ requireAccount }, { decideDoubtfulGroup }] = await Promise.all([
+      import("#actions/operator-error.ts"),
+      import("#actions/reviews/decide-group.ts"),
+    ]);
+    const { id: accountId } = await requireAccount(db, account);
+    const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };
+    return await decideDoubtfulGroup(services, { accountId, blueprint, nodeId }, { happened, by: "cli" });
+  });
 }

@@ -20,9 +20,11 @@ import type { KnownSecrets } from "./check-client-secret.ts";
 import type { CheckedDocument, KnownConfig } from "./check-config.ts";
 import { checkSources, type CheckedSources, type CheckSources, type ConfigSource } from "./check-sources.ts";
 import { findNeeds } from "./find-needs.ts";
+import { digestBase, requirePlannedBase } from "./plan-base.ts";
 import { createProposal, type NewProposal } from "./create-proposal.ts";
 import { listKnownSecrets } from "#actions/secrets/list-secret-problems.ts";
 import { readDocuments } from "./read-documents.ts";
+import { keepText } from "./keep-text.ts";
 import { warnOfUnreached } from "./warn-of-unreached.ts";
 
 export interface PlannedChange {
@@ -52,8 +54,10 @@ interface Refused {
 /** `proposal`: the documents need two admins. Nothing was changed, and `changes` is empty; null: they are applied. */
 export type ApplyOutcome = (Changes<PlannedDocument> & { readonly proposal: NewProposal | null }) | Refused;
 
-/** `needs`: sentences that say why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. */
-export type PlanOutcome = (Changes<PlannedDocument> & { readonly needs: readonly string[] }) | Refused;
+/** `needs`: sentences that say why `applyConfig` would propose the documents and apply none of them; empty: it would apply them. `base`: the state it is based on. */
+export type PlanOutcome =
+  | (Changes<PlannedDocument> & { readonly needs: readonly string[]; readonly base: string })
+  | Refused;
 
 /** How documents are checked. */
 export interface CheckOptions {
@@ -87,7 +91,7 @@ export function validateConfig(
 /**
  * Creates and updates the documents in one transaction, and changes nothing else. One invalid document rejects the whole set, with every
  * problem listed. Applying the same documents again changes nothing. If an account requires a second admin for one of the changes,
- * nothing is applied and the set is proposed. Throws OperatorError.
+ * nothing is applied and the set is proposed. With `base` of a plan, throws OperatorError if the current documents are no longer those.
  */
 export async function applyConfig(
   db: Database,
@@ -98,13 +102,15 @@ export async function applyConfig(
     check = checkSources,
     inFile = NO_SECRETS,
     inspect = async () => {},
-  }: CheckOptions & { readonly actor?: AuditActor } = {},
+    base,
+  }: CheckOptions & { readonly actor?: AuditActor; readonly base?: string | undefined } = {},
 ): Promise<ApplyOutcome> {
   return await db.transaction(async (tx) => {
     await lockApply(tx);
     const plan = await makePlan(tx, await check(sources, await readKnown(tx, inFile)));
     if (!plan.ok) return plan;
     const { changes, warnings, needs } = plan;
+    requirePlannedBase(changes, base);
     await inspect(
       tx,
       changes.map(({ checked }) => checked),
@@ -170,7 +176,10 @@ async function applyInOrder(
   steps: readonly Step[],
   by: { readonly actor: AuditActor; readonly proposalId: string | null },
 ): Promise<readonly PlannedDocument[]> {
-  for (const step of steps) if (step.change !== "unchanged") await applyDocument(tx, signing, by, step);
+  for (const step of steps) {
+    if (step.change !== "unchanged") await applyDocument(tx, signing, by, step);
+    await keepText(tx, step.checked);
+  }
   return steps.map(plannedOf);
 }
 
@@ -209,6 +218,7 @@ export async function planConfig(
     changes: plan.changes.map(plannedOf),
     warnings: plan.warnings,
     needs: plan.needs.map(describeNeed),
+    base: digestBase(plan.changes),
   };
 }
 

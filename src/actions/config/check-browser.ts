@@ -1,13 +1,18 @@
 import { listSteps } from "#answers/browser/check-steps.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
-import type { JsonObject } from "#domain/json.ts";
+import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import type { LocatedUrl } from "./check-request-urls.ts";
 import type { LocatedUse } from "./read-expressions.ts";
 
-/** Every `goto` of a browser login or node. */
+/** Every `goto` of a browser login or node, also of its look-up. */
 export function findGotoUrls(value: JsonObject, path: ConfigPath): readonly LocatedUrl[] {
   if (value["type"] !== "browser") return [];
-  return listSteps(value["steps"], [...path, "steps"]).flatMap(({ step: { goto }, path: at }) =>
+  const verify = isJsonObject(value["verify"]) ? value["verify"]["steps"] : undefined;
+  const steps = [
+    ...listSteps(value["steps"], [...path, "steps"]),
+    ...listSteps(verify, [...path, "verify", "steps"]),
+  ];
+  return steps.flatMap(({ step: { goto }, path: at }) =>
     typeof goto === "string" ? [{ path: [...at, "goto"], url: goto }] : [],
   );
 }

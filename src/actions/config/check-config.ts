@@ -44,6 +44,8 @@ export interface CheckedDocument {
   /** A slug, a `strat_…`, or a Blueprint key. */
   readonly id: string;
   readonly document: JsonObject;
+  /** The source text, including comments. */
+  readonly text: string;
   readonly retired: boolean;
   /** Its warnings. */
   readonly warnings: readonly ConfigProblem[];
@@ -93,6 +95,7 @@ export function checkConfig(
         account,
         id,
         document: stampEdition(source.value),
+        text: source.text,
         retired,
         warnings: warnOf(kind, source.value).map((finding) => locate(source, finding)),
         file: source.file,

@@ -1,9 +1,11 @@
 import { listAppliedDocuments } from "#db/config-documents.ts";
+import { listSources } from "#db/document-sources.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { pinEdition } from "#domain/edition.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 import { openYaml } from "./open-yaml.ts";
+import { isTextOf } from "./source-text.ts";
 
 const KINDS = ["account", "strategy", "blueprint"] as const;
 
@@ -15,13 +17,15 @@ export interface ExportedDocument {
   readonly yaml: string;
 }
 
-/** A stored document as people write it. */
-export const toYaml = (document: string): string =>
-  openYaml().stringify(pinEdition(JSON.parse(document) as JsonObject), {
-    schema: "core",
-    lineWidth: 0,
-    aliasDuplicateObjects: false,
-  });
+/** A stored document as it was written, or else as people write it. `text`: what is stored with its version. */
+export const toYaml = (document: string, text: string | null = null): string =>
+  text !== null && isTextOf(text, document)
+    ? text
+    : openYaml().stringify(pinEdition(JSON.parse(document) as JsonObject), {
+        schema: "core",
+        lineWidth: 0,
+        aliasDuplicateObjects: false,
+      });
 
 /** Exports the current documents of one account or of all, accounts first. Applying them again changes nothing. Throws OperatorError. */
 export async function exportConfig(
@@ -34,6 +38,7 @@ export async function exportConfig(
     throw new OperatorError(
       `There is no account ${account}. \`latchkey export\` without --account shows all.`,
     );
+  const texts = new Map((await listSources(db)).map((each) => [nameOf(each), each.text]));
   const rank = ({ kind, account: slug, id }: ExportedDocument): string =>
     [KINDS.indexOf(kind), slug, id].join("\u0000");
   return chosen
@@ -41,7 +46,10 @@ export async function exportConfig(
       kind,
       account: slug,
       id,
-      yaml: toYaml(document),
+      yaml: toYaml(document, texts.get(nameOf({ kind, account: slug, name: id })) ?? null),
     }))
     .toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
+
+const nameOf = (of: { readonly kind: string; readonly account: string; readonly name: string }): string =>
+  JSON.stringify([of.kind, of.account, of.name]);

@@ -25,6 +25,8 @@ export interface Position {
 export interface SourceDocument {
   readonly file: string;
   readonly value: JsonObject;
+  /** The source text, including comments. */
+  readonly text: string;
   /** Of a key or of its value. A part that does not exist has the position of the nearest one around it. */
   position(path: ConfigPath, at?: "key" | "value"): Position;
 }
@@ -60,8 +62,12 @@ function readFile(file: string, text: string): { documents: SourceDocument[]; pr
     return { documents, problems };
   }
   const budget: ExpansionBudget = { valuesLeft: limits.jsonValuesMax };
+  let end = 0;
   try {
     for (const parsed of parse(text, lines)) {
+      // Comments before a document are outside of its range.
+      const own = text.slice(end, parsed.range[2]);
+      end = parsed.range[2];
       // After an error the parser has lost its place: its further messages are meaningless.
       const errors = [...parsed.errors, ...parsed.warnings].filter(
         ({ code }, index) => index === 0 || code !== "UNEXPECTED_TOKEN",
@@ -74,7 +80,7 @@ function readFile(file: string, text: string): { documents: SourceDocument[]; pr
       // `---` at the end of a file begins an empty document.
       if (value === null && findings.length === 0) continue;
       if (isJsonObject(value))
-        documents.push(new LocatedDocument(file, value, parsed.contents, targets, lines));
+        documents.push(new LocatedDocument(file, value, own, parsed.contents, targets, lines));
       else if (findings.length === 0) report(parsed.contents?.range?.[0] ?? 0, [], NOT_AN_OBJECT);
     }
   } catch (error) {
@@ -123,9 +129,13 @@ function explainSyntax(
   return `YAML syntax: ${shorten(error.message, 200)}${isText ? "; text with special characters must be in quotes" : ""}`;
 }
 
+/** What separates a document from the one before it. */
+const DOCUMENT_MARKS = /^(?:\s*(?:\.\.\.|---)[ \t]*\r?\n)+/;
+
 class LocatedDocument implements SourceDocument {
   readonly file: string;
   readonly value: JsonObject;
+  readonly text: string;
   readonly #contents: Node | null;
   readonly #targets: AliasTargets;
   readonly #lines: LineCounter;
@@ -133,12 +143,14 @@ class LocatedDocument implements SourceDocument {
   constructor(
     file: string,
     value: JsonObject,
+    text: string,
     contents: Node | null,
     targets: AliasTargets,
     lines: LineCounter,
   ) {
     this.file = file;
     this.value = value;
+    this.text = text.replace(DOCUMENT_MARKS, "");
     this.#contents = contents;
     this.#targets = targets;
     this.#lines = lines;

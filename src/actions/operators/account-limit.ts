@@ -1,0 +1,151 @@
+import type { KnownConfig } from "#actions/config/check-config.ts";
+import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+import { findAccountById, findAccountBySlug } from "#db/accounts.ts";
+import { findAccountOfKey } from "#db/api-keys.ts";
+import { findAccountOfCredential, findSeenSession } from "#db/operators/operator-credentials.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { findWebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
+import { findReview } from "#db/runs/reviews.ts";
+import { findRunOfAnyAccount } from "#db/runs/runs.ts";
+import { readRunReference } from "#domain/ids.ts";
+import { invalidField, notFound, Problem } from "#domain/problem.ts";
+import { must } from "#lib/assert.ts";
+import type { Principal } from "./operator-caller.ts";
+
+/** The ids of the accounts that a caller is limited to; null: all accounts. */
+export const limitOf = (caller: Principal): readonly string[] | null =>
+  caller.kind === "token" ? caller.accountIds : null;
+
+/** How an operation refers to accounts, as far as it matters to a limited caller. */
+interface CutOperation {
+  readonly id: string;
+  readonly path: string;
+  /** `documents`: its action checks the accounts of the documents. `none`: its answer has nothing of any account. */
+  readonly accounts?: "documents" | "none";
+  readonly query?: { readonly properties: object };
+  readonly body?: { readonly properties: object };
+}
+
+interface Input {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The account of an object, by the name of its id in paths; undefined: there is no such object. */
+const OWNERS: Readonly<Record<string, (db: Database, id: string) => Promise<string | undefined>>> = {
+  runId: async (db, id) => {
+    const reference = readRunReference(id);
+    return reference && (await findRunOfAnyAccount(db, reference))?.accountId;
+  },
+  reviewId: async (db, id) => (await findReview(db, id))?.accountId,
+  credentialId: findAccountOfCredential,
+  sessionId: async (db, id) => (await findSeenSession(db, id))?.accountId,
+  webhookId: async (db, id) => (await findWebhookEndpoint(db, id))?.accountId,
+  keyId: findAccountOfKey,
+};
+
+/**
+ * Cuts an operation to the accounts of a limited caller, and returns its input, with the account that a list is narrowed to. By default
+ * an operation is refused: one is only allowed if what it reads or changes is known to be of one of the accounts. Others are as if they
+ * did not exist. Throws Problem 403, 404 or 422, OperatorError.
+ */
+export async function cutToAccounts<I extends Input>(
+  db: Database,
+  limit: readonly string[],
+  operation: CutOperation,
+  input: I,
+): Promise<I> {
+  const { path, query, body, accounts } = operation;
+  if (accounts !== undefined) return input;
+  const [, object] = /\{(\w+)\}/.exec(path) ?? [];
+  if (object === "account") {
+    await requireWithin(db, limit, input.params["account"] ?? "");
+    return input;
+  }
+  if (object !== undefined) {
+    const owner = await (OWNERS[object] ?? refuse(operation))(db, input.params[object] ?? "");
+    if (owner === undefined || !limit.includes(owner)) throw notFound("The requested object was");
+    return input;
+  }
+  if (body && Object.hasOwn(body.properties, "account")) {
+    const { account } = input.body;
+    await requireWithin(db, limit, typeof account === "string" ? account : "");
+    return input;
+  }
+  if (!query || !Object.hasOwn(query.properties, "account")) throw refusal(operation);
+  return { ...input, query: { ...input.query, account: await narrow(db, limit, input.query["account"]) } };
+}
+
+const refuse = (operation: CutOperation) => (): never => {
+  throw refusal(operation);
+};
+
+const refusal = ({ id }: CutOperation): Problem =>
+  new Problem(
+    "authorization_error",
+    `This token is limited to some accounts, and this operation (${id}) can't be limited to them.`,
+  );
+
+/** As if other accounts did not exist. Throws OperatorError. */
+async function requireWithin(db: Database, limit: readonly string[], slug: string): Promise<void> {
+  const account = await findAccountBySlug(db, slug);
+  if (!account || !limit.includes(account.id))
+    throw new OperatorError(`There is no account "${slug}" that this token may use.`, "missing");
+}
+
+/** The account of a list; null is no answer. Throws Problem 422, OperatorError. */
+async function narrow(db: Database, limit: readonly string[], given: unknown): Promise<string> {
+  if (typeof given === "string") {
+    await requireWithin(db, limit, given);
+    return given;
+  }
+  const names = await namesOf(db, limit);
+  const [only, ...others] = names;
+  if (only !== undefined && others.length === 0) return only;
+  throw invalidField("account", `This token is limited to ${names.join(", ")}: \`account\` must name one.`);
+}
+
+/** The accounts' names. */
+async function namesOf(db: Database, ids: readonly string[]): Promise<readonly string[]> {
+  const accounts = await Promise.all(ids.map(async (id) => await findAccountById(db, id)));
+  return accounts.map((account) => must(account, "an account").slug);
+}
+
+/** Null: the caller is not limited. */
+export async function namesOfLimit(db: Database, caller: Principal): Promise<readonly string[] | null> {
+  const limit = limitOf(caller);
+  return limit && (await namesOf(db, limit));
+}
+
+/** What a caller's documents may refer to, so that no problem and no suggestion names anything of another account. */
+export async function cutKnown(db: Database, caller: Principal, known: KnownConfig): Promise<KnownConfig> {
+  const names = await namesOfLimit(db, caller);
+  if (names === null) return known;
+  // Keys are `<account>/<name>`.
+  const own = <T>(map: ReadonlyMap<string, T>): ReadonlyMap<string, T> =>
+    new Map([...map].filter(([key]) => names.includes(key.slice(0, key.indexOf("/")))));
+  return {
+    accounts: new Set(names),
+    strategies: own(known.strategies),
+    secrets: own(known.secrets),
+    ...(known.variableLogins && { variableLogins: own(known.variableLogins) }),
+  };
+}
+
+/** The ids of accounts, by their names. Throws OperatorError. */
+export async function idsOf(db: Database, names: readonly string[]): Promise<readonly string[]> {
+  const accounts = await Promise.all([...new Set(names)].map(async (name) => await requireAccount(db, name)));
+  return accounts.map(({ id }) => id).toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+/** For documents that a limited caller plans or applies: all must be of its accounts, which exist. Throws OperatorError. */
+export async function requireDocumentsWithin(
+  db: Database,
+  caller: Principal,
+  documents: readonly { readonly account: string }[],
+): Promise<void> {
+  const limit = limitOf(caller);
+  if (limit === null) return;
+  for (const name of new Set(documents.map(({ account }) => account))) await requireWithin(db, limit, name);
+}

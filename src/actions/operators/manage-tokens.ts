@@ -1,0 +1,113 @@
+import { OperatorError } from "#actions/operator-error.ts";
+import { recordAudit } from "#db/audit-entries.ts";
+import {
+  insertOperatorToken,
+  listOperatorTokens,
+  revokeOperatorToken,
+} from "#db/operators/operator-tokens.ts";
+import type { Database } from "#db/connection/pool.ts";
+import { ID_PREFIX, isId } from "#domain/ids.ts";
+import type { OperatorRole } from "#domain/operator.ts";
+import { describeRefused, RowRefused } from "#domain/refused-row.ts";
+import { newOperatorToken } from "#lib/api-key.ts";
+import { newId } from "#lib/new-id.ts";
+import { idsOf } from "./account-limit.ts";
+import type { ManageContext } from "./manage-operators.ts";
+
+export interface NewOperatorToken {
+  readonly id: string;
+  /** The token itself, which is stored nowhere. */
+  readonly token: string;
+  readonly expiresAt: Date;
+}
+
+/** Creates a token. Only the result contains its text: the database stores a keyed hash. Throws OperatorError. */
+export async function createOperatorToken(
+  { db, signing, actor }: ManageContext,
+  request: {
+    /** A label for people, 1 to 255 characters. */
+    readonly name: string;
+    readonly role: OperatorRole;
+    readonly lifetimeMs: number;
+    /** The names of the accounts that it is limited to; null: all, also later ones. */
+    readonly accounts: readonly string[] | null;
+  },
+): Promise<NewOperatorToken> {
+  const name = request.name.trim();
+  if (name === "" || /\p{C}/u.test(name))
+    throw new OperatorError("The token's name must have visible characters only, and at least one.");
+  const accountIds = request.accounts && (await idsOf(db, request.accounts));
+  const id = newId(ID_PREFIX.operatorToken);
+  const token = newOperatorToken();
+  const expiresAt = await db.transaction(async (tx) => {
+    const made = await insertOperatorToken(tx, {
+      id,
+      name,
+      role: request.role,
+      tokenHash: signing.operators.tokenHash(token),
+      lifetimeMs: request.lifetimeMs,
+      operatorId: actor.kind === "operator" ? actor.id : null,
+      accountIds,
+    });
+    await recordAudit(tx, signing.audit, {
+      accountId: null,
+      actor,
+      action: "operator_token.create",
+      subjectId: id,
+      detail: {
+        role: request.role,
+        lifetime_ms: request.lifetimeMs,
+        accounts: accountIds?.join(",") ?? null,
+        ...made.audited,
+      },
+    });
+    return made.expiresAt;
+  });
+  return { id, token, expiresAt };
+}
+
+/** Takes effect with the next request, in every process. Revoking again changes nothing. Throws OperatorError. */
+export async function revokeTokenById({ db, signing, actor }: ManageContext, id: string): Promise<void> {
+  await db.transaction(async (tx) => {
+    const revoked = isId("operatorToken", id)
+      ? await revokeOperatorToken(tx, id).catch(explainRefused)
+      : undefined;
+    if (!revoked)
+      throw new OperatorError(
+        `There is no operator token ${id}. \`latchkey tokens list\` shows the ids.`,
+        "missing",
+      );
+    if (revoked.audited === null) return;
+    await recordAudit(tx, signing.audit, {
+      accountId: null,
+      actor,
+      action: "operator_token.revoke",
+      subjectId: id,
+      detail: revoked.audited,
+    });
+  });
+}
+
+/** A forged row is not changed, because the change would sign it. */
+function explainRefused(error: unknown): never {
+  if (!(error instanceof RowRefused)) throw error;
+  throw new OperatorError(
+    `${describeRefused(error)} It can't be used, and nothing was changed. Delete that row in the database.`,
+  );
+}
+
+/** All tokens, newest first; never their text. */
+export async function listTokens(db: Database) {
+  return (await listOperatorTokens(db)).map((token) => ({
+    id: token.id,
+    name: token.name,
+    role: token.role,
+    accounts: token.accounts && [...token.accounts],
+    created_by: token.createdBy,
+    created_at: token.createdAt.toISOString(),
+    expires_at: token.expiresAt.toISOString(),
+    is_expired: token.isExpired,
+    revoked_at: token.revokedAt?.toISOString() ?? null,
+    last_used_at: token.lastUsedAt?.toISOString() ?? null,
+  }));
+}

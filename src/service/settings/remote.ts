@@ -1,0 +1,44 @@
+import type { Secret } from "#lib/secret.ts";
+import { readPlainUrl, readSecret, type Checked, type Read, type Setting } from "./read-value.ts";
+
+/** The service of another machine, for the command line. */
+export interface RemoteSettings {
+  /** Without a trailing slash; null: the command line works on this machine's installation. */
+  readonly serviceUrl: string | null;
+  readonly operatorToken: Secret | null;
+}
+
+export const REMOTE_SETTINGS: readonly Setting[] = [
+  {
+    name: "LATCHKEY_URL",
+    type: "URL",
+    default: "unset: this machine's installation",
+    description:
+      "With LATCHKEY_TOKEN, the command line works on the service at this URL, over its operator API; docs/remote.md.",
+  },
+  {
+    name: "LATCHKEY_TOKEN",
+    type: "operator token",
+    default: "unset",
+    description: "Operator token of the command line for the service at LATCHKEY_URL, or `--url`.",
+    isSecret: true,
+  },
+  {
+    name: "LATCHKEY_TOKEN_FILE",
+    type: "file",
+    default: "unset",
+    description: "File that holds the operator token, instead of LATCHKEY_TOKEN.",
+  },
+];
+
+export function readRemote(read: Read, cwd: string, checked: Checked, problems: string[]): RemoteSettings {
+  return {
+    serviceUrl: checked<string | null>(
+      "LATCHKEY_URL",
+      readPlainUrl,
+      "an http or https URL without query",
+      null,
+    ),
+    operatorToken: readSecret("LATCHKEY_TOKEN", "an operator token", { read, cwd, problems }),
+  };
+}
