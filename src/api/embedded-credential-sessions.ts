@@ -4,10 +4,11 @@ import {
   type EmbeddedSessionRequest,
 } from "#actions/sessions/create-embedded-session.ts";
 import { Problem, type ProblemDetail } from "#domain/problem.ts";
-import { NumberText, type JsonTree } from "#lib/json-text.ts";
+import type { JsonTree } from "#lib/json-text.ts";
 import { enter } from "./enter.ts";
 import { sendJson } from "./answer.ts";
 import { postSession } from "./post-session.ts";
+import { readSeconds, type Wrong } from "./read-seconds.ts";
 import { pathParameter, type Handler } from "./request.ts";
 
 const KEYS: readonly string[] = ["origin", "blueprint_keys", "name", "locale", "expires_in_seconds"];
@@ -48,21 +49,12 @@ function readRequest(body: ReadonlyMap<string, JsonTree>): EmbeddedSessionReques
   return { ...parsed, origin: parsed.origin ?? "" };
 }
 
-type Wrong = (field: string, message: string) => null;
-
 function readKeys(value: JsonTree, wrong: Wrong): readonly string[] | null {
   if (value === null) return null;
   if (!Array.isArray(value)) return wrong("blueprint_keys", "`blueprint_keys` must be a list of strings.");
   const at = value.findIndex((item) => typeof item !== "string");
   if (at === -1) return value as readonly string[];
   return wrong(`blueprint_keys.${at}`, `\`blueprint_keys.${at}\` must be a string.`);
-}
-
-function readSeconds(value: JsonTree, wrong: Wrong): number | null {
-  if (value === null) return null;
-  if (!(value instanceof NumberText))
-    return wrong("expires_in_seconds", "`expires_in_seconds` must be a number.");
-  return Number(value.text);
 }
 
 /** `GET /embedded-credential-sessions/{id}`. */

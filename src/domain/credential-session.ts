@@ -1,3 +1,5 @@
+import { readSessionMetadata } from "./session-metadata.ts";
+
 /** Spec, Credential session `status`. `expired` is decided by the clock at read, never stored (docs/decisions/0017). */
 export const SESSION_STATUSES = ["pending", "completed", "expired"] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
@@ -17,9 +19,16 @@ export interface CredentialSession {
   readonly expiresAt: Date;
   readonly completedAt: Date | null;
   readonly createdAt: Date;
+  /** The caller's own references, as JSON text; null: none were given. */
+  readonly metadata: string | null;
+  /** Null: none was given. */
+  readonly cancelUrl: string | null;
 }
 
-/** Spec, Credential session: all nine fields always present; `name` is never returned. */
+/**
+ * Spec, Credential session: all nine fields always present; `name` is never returned. Those of our extensions only if the request had
+ * them (docs/decisions/0012).
+ */
 export function projectSession(session: CredentialSession, hostedUrl: string) {
   return {
     id: session.id,
@@ -33,5 +42,7 @@ export function projectSession(session: CredentialSession, hostedUrl: string) {
     expires_at: session.expiresAt.toISOString(),
     completed_at: session.completedAt?.toISOString() ?? null,
     created_at: session.createdAt.toISOString(),
+    ...(session.metadata === null ? {} : { metadata: readSessionMetadata(session.metadata) }),
+    ...(session.cancelUrl === null ? {} : { cancel_url: session.cancelUrl }),
   };
 }

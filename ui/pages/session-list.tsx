@@ -1,5 +1,5 @@
-import { Text } from "@mantine/core";
-import { SESSION_STATE_NAMES as names } from "#domain/labels/states.ts";
+import { Anchor } from "@mantine/core";
+import { Link } from "wouter";
 import { listCredentialSessions } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -8,11 +8,10 @@ import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
+import { References } from "../parts/references.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
-
-const TONES: Readonly<Record<string, string>> = { pending: "waiting", completed: "good" };
+import { SessionState } from "./session-state.tsx";
 
 export function SessionListPage() {
   const sessions = useRead(listCredentialSessions, { query: useListQuery() }, { live: true });
@@ -40,11 +39,24 @@ export function SessionListPage() {
                 columns={[
                   {
                     title: "Session",
-                    cell: ({ id, name }) => <Named name={name ?? "No label"} below={id} />,
+                    cell: ({ id, name, metadata }) => (
+                      <>
+                        <Named
+                          name={
+                            <Anchor component={Link} href={`/sessions/${id}`} fw={600} size="sm">
+                              {name ?? "No label"}
+                            </Anchor>
+                          }
+                          id={id}
+                          of={name ?? id}
+                        />
+                        <References of={metadata} />
+                      </>
+                    ),
                   },
                   {
                     title: "State",
-                    cell: (session) => <State of={session} />,
+                    cell: (session) => <SessionState of={session} />,
                   },
                   { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
                   { title: "Account", from: "md", cell: ({ account }) => account },
@@ -61,28 +73,6 @@ export function SessionListPage() {
           )
         }
       </Reading>
-    </>
-  );
-}
-
-function State({
-  of: { status, sign_in_failure: failure, sign_in_failed_at: at },
-}: {
-  readonly of: {
-    readonly status: string;
-    readonly sign_in_failure: string | null;
-    readonly sign_in_failed_at: string | null;
-  };
-}) {
-  const tone = TONES[status] ?? "quiet";
-  return (
-    <>
-      <Mark tone={tone}>{names[status] ?? status}</Mark>
-      {failure !== null && at !== null && (
-        <Text size="xs" c="dimmed" className="any-break">
-          Sign-in failed <Time at={at} />: {failure}
-        </Text>
-      )}
     </>
   );
 }

@@ -2,7 +2,7 @@ import type { Static } from "typebox";
 import { Type } from "#lib/type.ts";
 import { SESSION_STATUSES } from "#domain/credential-session.ts";
 import { limits } from "#domain/limits.ts";
-import { EXAMPLE, id, nullable, openSet, strategyId, timestamp } from "#contract/fields.ts";
+import { EXAMPLE, id, keyed, nullable, openSet, strategyId, timestamp } from "#contract/fields.ts";
 import {
   emptyKeyExample,
   lacksScope,
@@ -31,6 +31,29 @@ const credentialSessionRequest = Type.Object(
         "The URL to which the end user is redirected after submitting the form, with `session_id` appended. Its exact origin (scheme, host, port) must be on the account's allowlist; path and query are arbitrary.",
       ),
     ),
+    cancel_url: Type.Optional(
+      nullable(
+        Type.String({ maxLength: limits.returnUrlCharactersMax, examples: [EXAMPLE.cancelUrl] }),
+        "Extension: the URL to which the form's link “Cancel” leads, with `session_id` appended. The rules of `return_url` apply. The session stays `pending`.",
+      ),
+    ),
+    metadata: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, string>> | null>({
+        type: ["object", "null"],
+        additionalProperties: { type: "string" },
+        description:
+          "Extension: your own references, returned with the session. At most 20 items; names have at most 40 of the characters A-Z, a-z, 0-9, `_`, `.` and `-`, values at most 500 characters. Nothing secret belongs here.",
+        examples: [{ order: "4711" }],
+      }),
+    ),
+    expires_in_seconds: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ["integer", "null"],
+        minimum: limits.sessionLifetimeMsMin / 1_000,
+        description: "Extension: how long the session lasts, at most as long as the account's sessions do.",
+        examples: [3_600],
+      }),
+    ),
   },
   {
     title: "CredentialSessionRequest",
@@ -38,8 +61,8 @@ const credentialSessionRequest = Type.Object(
   },
 );
 
-/** Spec, Credential session: all nine fields, always. */
-const credentialSession = Type.Object(
+/** Spec, Credential session: all nine fields, always; those of extensions only if the request had them. */
+export const credentialSession = Type.Object(
   {
     id: id("credentialSession", "The session's id."),
     status: openSet(
@@ -68,6 +91,18 @@ const credentialSession = Type.Object(
       "When the end user submitted the form; `null` before that.",
     ),
     created_at: timestamp("When the session was created."),
+    metadata: Type.Optional(
+      keyed<string>(
+        Type.String(),
+        "Extension: as given when the session was created. Only present if it was.",
+      ),
+    ),
+    cancel_url: Type.Optional(
+      Type.String({
+        description: "Extension: as given when the session was created. Only present if it was.",
+        examples: [EXAMPLE.cancelUrl],
+      }),
+    ),
   },
   {
     title: "CredentialSession",
@@ -89,7 +124,7 @@ const pending: CredentialSessionBody = {
   created_at: "2026-11-21T07:08:09.123Z",
 };
 
-const completed: CredentialSessionBody = {
+export const completed: CredentialSessionBody = {
   ...pending,
   status: "completed",
   hosted_url: null,

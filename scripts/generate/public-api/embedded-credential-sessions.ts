@@ -106,7 +106,7 @@ const fields = {
   created_at: timestamp("When the session was created."),
 };
 
-const embeddedSession = Type.Object(fields, {
+export const embeddedSession = Type.Object(fields, {
   title: "EmbeddedCredentialSession",
   description: "A short-lived flow in an embedded frame that collects the credentials for one Blueprint.",
 });
@@ -142,7 +142,7 @@ const pending: EmbeddedSessionBody = {
   created_at: "2026-11-21T07:08:09.123Z",
 };
 
-const completed: EmbeddedSessionBody = {
+export const completed: EmbeddedSessionBody = {
   ...pending,
   status: "completed",
   embed_url: null,

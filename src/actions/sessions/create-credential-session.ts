@@ -10,6 +10,7 @@ import {
 import type { AuditEvent } from "#domain/audit.ts";
 import { projectSession } from "#domain/credential-session.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
+import { limits } from "#domain/limits.ts";
 import { isWellFormedName } from "#domain/names.ts";
 import { invalidField } from "#domain/problem.ts";
 import { checkReturnUrl } from "#domain/return-url.ts";
@@ -22,6 +23,11 @@ export interface SessionRequest {
   readonly strategyId: string;
   readonly name: string | null;
   readonly returnUrl: string | null;
+  /** The caller's own references, as JSON text. */
+  readonly metadata: string | null;
+  readonly cancelUrl: string | null;
+  /** Null: as long as the account's sessions last. */
+  readonly expiresInSeconds: number | null;
 }
 
 /** `POST /credential-sessions`, inside the caller's transaction. Throws Problem 422 naming the field. */
@@ -75,7 +81,7 @@ interface PlannedSession {
 async function planSession(
   services: Needs<"publicUrl" | "signing">,
   { account, keyId }: Caller,
-  { name, returnUrl, strategyId }: SessionRequest,
+  { name, returnUrl, cancelUrl, metadata, expiresInSeconds, strategyId }: SessionRequest,
   sources: Sources,
 ): Promise<PlannedSession> {
   if (name !== null && !isWellFormedName(name)) {
@@ -85,6 +91,11 @@ async function planSession(
     const checked = checkReturnUrl(returnUrl, account.allowedOrigins);
     if (!checked.ok) throw invalidField("return_url", checked.reason);
   }
+  if (cancelUrl !== null) {
+    const checked = checkReturnUrl(cancelUrl, account.allowedOrigins, "cancel_url");
+    if (!checked.ok) throw invalidField("cancel_url", checked.reason);
+  }
+  const lifetimeMs = checkLifetime(expiresInSeconds, account.sessionLifetimeMs);
   // Statements that don't depend on each other are one round trip.
   const [strategy, nowMs] = await Promise.all([sources.strategy(strategyId), sources.nowMs()]);
   if (!strategy || strategy.retired) {
@@ -98,9 +109,11 @@ async function planSession(
     strategyVersion: strategy.version,
     name,
     returnUrl,
+    metadata,
+    cancelUrl,
     tokenLookup: services.signing.tokenLookup(services.signing.hostedToken(id)),
     createdAt: clockDate(nowMs),
-    expiresAt: clockDate(nowMs + account.sessionLifetimeMs),
+    expiresAt: clockDate(nowMs + lifetimeMs),
   };
   const event: AuditEvent = {
     accountId: account.id,
@@ -119,6 +132,18 @@ async function planSession(
       tokenOfSession: id,
     },
   };
+}
+
+/** A caller may shorten what the operator has set for the account, and not extend it. Throws Problem 422. */
+function checkLifetime(seconds: number | null, accountMs: number): number {
+  if (seconds === null) return accountMs;
+  const [least, most] = [limits.sessionLifetimeMsMin / 1_000, Math.floor(accountMs / 1_000)];
+  if (!Number.isInteger(seconds) || seconds < least || seconds > most)
+    throw invalidField(
+      "expires_in_seconds",
+      `\`expires_in_seconds\` must be a whole number from ${least} to ${most}, the lifetime of this account's sessions.`,
+    );
+  return seconds * 1_000;
 }
 
 /** Spec, Credential session: the form's URL. It is derived from the id and not stored. */

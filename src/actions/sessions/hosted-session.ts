@@ -32,6 +32,8 @@ export interface HostedSession {
   readonly strategy: Strategy;
   /** The URL to which the end user is redirected after submitting; null: the success page. */
   readonly redirectTo: string | null;
+  /** Where the end user goes who cancels; null: the form has no such link. */
+  readonly cancelTo: string | null;
 }
 
 const NO_BRANDING = { accentColor: null, supportUrl: null, logo: null } as const;
@@ -74,14 +76,15 @@ export async function readHosted(services: Needs<"db">, session: StoredSession):
     "the session's strategy",
   );
   // Checked again at the redirect: the allowlist may have changed since the session was created (docs/decisions/0018).
-  const { returnUrl } = session;
-  const allowed = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
+  const wayBack = (url: string | null): string | null =>
+    url !== null && checkReturnUrl(url, account.allowedOrigins).ok ? appendSessionId(url, session.id) : null;
   return {
     session,
     brand: readBrand(account),
     accountSlug: account.slug,
     strategy,
-    redirectTo: allowed ? appendSessionId(returnUrl, session.id) : null,
+    redirectTo: wayBack(session.returnUrl),
+    cancelTo: wayBack(session.cancelUrl),
   };
 }
 

@@ -28,7 +28,7 @@ export interface StoredSession extends CredentialSession {
 const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
   name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
   completed_at as "completedAt", embedded_session_id as "embeddedSessionId", blueprint_key as "blueprintKey", slot,
-  first_browser as "firstBrowser",
+  first_browser as "firstBrowser", metadata, cancel_url as "cancelUrl",
   case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
 
 export interface NewSession {
@@ -38,6 +38,9 @@ export interface NewSession {
   readonly strategyVersion: number;
   readonly name: string | null;
   readonly returnUrl: string | null;
+  /** JSON text. */
+  readonly metadata: string | null;
+  readonly cancelUrl: string | null;
   readonly tokenLookup: Uint8Array;
   readonly createdAt: Date;
   readonly expiresAt: Date;
@@ -70,6 +73,8 @@ const SESSION: Columns<Insert> = {
   strategy_version: ["int", ({ session }) => session.strategyVersion],
   name: ["text", ({ session }) => session.name],
   return_url: ["text", ({ session }) => session.returnUrl],
+  metadata: ["text", ({ session }) => session.metadata],
+  cancel_url: ["text", ({ session }) => session.cancelUrl],
   token_lookup: ["bytea", ({ session }) => session.tokenLookup],
   created_at: ["timestamptz", ({ session }) => session.createdAt.toISOString()],
   expires_at: ["timestamptz", ({ session }) => session.expiresAt.toISOString()],
@@ -207,6 +212,20 @@ export async function completeSession(
     ],
   );
   return true;
+}
+
+/** Ends a pending session before its time; false: it is not pending any more. Its revocation is on record, so its expiry is not noted again. */
+export async function expireSession(
+  tx: Database,
+  session: { readonly accountId: string; readonly id: string },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update credential_session set expires_at = app_now(), expiry_noted_at = app_now()
+     where account_id = $1 and id = $2 and embedded_session_id is null and status = 'pending' and expires_at > app_now()
+     returning 1`,
+    [session.accountId, session.id],
+  );
+  return rows.length > 0;
 }
 
 /**

@@ -1,6 +1,5 @@
 import {
   OutboundError,
-  type MayLeave,
   type KeepBody,
   type OutboundRequest,
   type OutboundResponse,
@@ -16,6 +15,7 @@ import { StepFailure } from "#answers/browser/step-failure.ts";
 import { browseAs, type BrowseMeans } from "./browse.ts";
 import { openDigest, type DigestExchange } from "./digest-session.ts";
 import type { Door } from "#engine/redaction/door.ts";
+import type { Redactor } from "#engine/redaction/redact.ts";
 import {
   type SessionQuery,
   withoutSessionQuery,
@@ -32,7 +32,7 @@ export interface TargetSession {
   readonly send: SendOutbound;
   readonly jar: SessionJar;
   /** Opens a browser that is logged in, and closes it afterwards. Throws StepFailure. */
-  browse<T>(signal: AbortSignal, work: (browser: StepBrowser) => Promise<T>, mayLeave?: MayLeave): Promise<T>;
+  browse<T>(signal: AbortSignal, means: PageMeans, work: (browser: StepBrowser) => Promise<T>): Promise<T>;
   /** Closes connections that only this session uses. */
   close(): Promise<void>;
 }
@@ -71,13 +71,22 @@ export function openTarget(
     send: async (request, signal, keep, mayLeave) =>
       await mapGateErrors(send(request, signal, keep, mayLeave), door),
     jar,
-    browse: async (signal, work, mayLeave) => {
-      const means = { origins, login, jar, beforeHop, mayLeave };
+    browse: async (signal, { redact, ...may }, work) => {
+      const means = { origins, login, jar, beforeHop, redactor: () => redact, ...may };
       if (browsing === null) throw new StepFailure("browser_missing", NO_BROWSER);
       return await browseAs({ ...means, ...browsing }, signal, work);
     },
     close: async () => await own?.close(),
   };
+}
+
+/** What a node's pages are opened with. */
+export interface PageMeans {
+  /** Finds the run's secrets in what they show. */
+  readonly redact: Redactor;
+  /** The most that they may download, in bytes; undefined: nothing. */
+  readonly downloadBytesMax?: number | undefined;
+  readonly whileWaiting: BrowseMeans["whileWaiting"];
 }
 
 /** Where the browsers of nodes come from, and what their pages may load besides the hosts. */

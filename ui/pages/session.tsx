@@ -1,0 +1,172 @@
+import { Button, Stack, Text } from "@mantine/core";
+import { useParams } from "wouter";
+import {
+  linkCredentialSession,
+  listCredentialSessions,
+  readCredentialSession,
+  revokeCredentialSession,
+} from "../api/operations.ts";
+import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
+import { AskButton } from "../parts/ask-button.tsx";
+import { Copyable } from "../parts/copyable.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { LinkIf } from "../parts/link-if.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { References } from "../parts/references.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Section } from "../parts/section.tsx";
+import { shortId } from "../parts/short-id.ts";
+import { Time } from "../parts/time.tsx";
+import { SessionState } from "./session-state.tsx";
+
+type Session = AnswerOf<typeof readCredentialSession>;
+
+export function SessionPage() {
+  const { sessionId = "" } = useParams();
+  const session = useRead(readCredentialSession, { params: { sessionId } }, { live: true });
+  const { data } = session;
+  return (
+    <>
+      <PageHead
+        title={data ? (data.name ?? "Session without a label") : "Session"}
+        about={
+          data && (
+            // Announced when it changes.
+            <output>
+              <SessionState of={data} />
+            </output>
+          )
+        }
+      />
+      <Reading of={session}>
+        {(read) => (
+          <Stack gap="xl">
+            <Section title="Link">
+              <SessionLink session={read} />
+            </Section>
+            <Section title="About">
+              <About session={read} />
+            </Section>
+          </Stack>
+        )}
+      </Reading>
+    </>
+  );
+}
+
+const WITHOUT_LINK: Readonly<Record<string, string>> = {
+  completed: "The form was submitted. Its link accepts nothing more.",
+  expired: "The session has expired. The customer's backend can create a new one.",
+};
+
+/** What can be done with the link to the form. */
+function SessionLink({ session }: { readonly session: Session }) {
+  const { may } = useSignedIn();
+  if (session.embedded_session_id !== null)
+    return (
+      <Text size="sm">
+        Part of the embedded session {session.embedded_session_id}: the customer&apos;s page shows the form.
+      </Text>
+    );
+  const ended = WITHOUT_LINK[session.status];
+  if (ended !== undefined) return <Text size="sm">{ended}</Text>;
+  return (
+    <Stack gap="sm" align="flex-start">
+      <Text size="sm">
+        Not submitted yet. The link expires <Time at={session.expires_at} />.
+      </Text>
+      {may("session.manage") && (
+        <>
+          <GetLink session={session} />
+          <AskButton
+            to={revokeCredentialSession}
+            input={{ params: { sessionId: session.id } }}
+            changes={[keyOf(readCredentialSession), keyOf(listCredentialSessions)]}
+            label="Revoke the session"
+            title="Revoke this session?"
+            action="Revoke the session"
+            done="The session was revoked."
+          >
+            Its link stops working now. An end user who has the form open can&apos;t submit it. This
+            can&apos;t be undone.
+          </AskButton>
+        </>
+      )}
+    </Stack>
+  );
+}
+
+/** Anyone who has the link can fill in the form, so it is shown only on demand. */
+function GetLink({ session }: { readonly session: Session }) {
+  const getting = useOperation(linkCredentialSession, { changes: [] });
+  const url = getting.data?.hosted_url;
+  if (url !== undefined)
+    return (
+      <Note tone="quiet" title="Give it only to the end user whose login it is">
+        <Copyable text={url} name="the link" />
+      </Note>
+    );
+  return (
+    <>
+      {getting.failure && <FailureNote error={getting.failure} />}
+      <Button
+        size="xs"
+        loading={getting.isPending}
+        onClick={() => getting.mutate({ params: { sessionId: session.id } })}
+      >
+        Show the link
+      </Button>
+    </>
+  );
+}
+
+function About({ session }: { readonly session: Session }) {
+  const { may } = useSignedIn();
+  const { account, strategy, credential_id: credential, blueprint } = session;
+  return (
+    <Facts
+      of={[
+        ["ID", <Copyable key="id" text={session.id} name="the ID" />],
+        ["Metadata", session.metadata && <References key="metadata" of={session.metadata} />],
+        [
+          "Credential",
+          credential === null ? null : (
+            <LinkIf key="credential" to={`/credentials/${credential}`}>
+              {shortId(credential)}
+            </LinkIf>
+          ),
+        ],
+        [
+          "Strategy",
+          <span key="strategy">
+            <LinkIf to={may("config.read") && `/strategies/${account}/${strategy}`}>{strategy}</LinkIf>,
+            version {session.strategy_version}
+          </span>,
+        ],
+        [
+          "Account",
+          <LinkIf key="account" to={may("config.read") && `/accounts/${account}`}>
+            {account}
+          </LinkIf>,
+        ],
+        [
+          "Blueprint",
+          blueprint === null ? null : (
+            <span key="blueprint">
+              <LinkIf to={may("config.read") && `/blueprints/${account}/${blueprint}`}>{blueprint}</LinkIf>
+              {session.slot !== null && `, slot ${session.slot}`}
+            </span>
+          ),
+        ],
+        ["Created", <Time key="created" at={session.created_at} />],
+        ["First opened", session.opened_at === null ? "not yet" : <Time key="open" at={session.opened_at} />],
+        ["Completed", session.completed_at === null ? null : <Time key="done" at={session.completed_at} />],
+        ["Expires", session.completed_at === null ? <Time key="ends" at={session.expires_at} /> : null],
+        ["Returns to", session.return_url],
+      ]}
+    />
+  );
+}
