@@ -6,6 +6,7 @@ import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { RecordBatches } from "#domain/record.ts";
 import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
@@ -38,10 +39,18 @@ export interface NodeContext {
   /** Through the egress gate, with the node's credential applied, restricted to its hosts. Throws OutboundError. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
   /**
-   * Opens a browser with the node's credential, restricted to its hosts, and closes it afterwards. Throws StepFailure if there is none, or
-   * it ends by itself.
+   * Opens a browser with the node's credential, restricted to its hosts, and closes it afterwards; when the run is stopped, at once, or
+   * after a write that has begun (`NodeWrites.commit`) had time to end. Throws StepFailure if there is none, or it ends by itself.
    */
-  browse<T>(work: (browser: StepBrowser) => Promise<T>): Promise<T>;
+  browse<T>(
+    work: (browser: StepBrowser) => Promise<T>,
+    /** The most that the pages may download, in bytes. Default: nothing. */
+    may?: { readonly downloadBytesMax?: number | undefined },
+  ): Promise<T>;
+  /** Stores bytes on disk during the run; returns a reader that can be opened repeatedly. Secrets are redacted in the node's output. */
+  keepFile(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>>;
+  /** Keeps what a page showed with the run, for operators. */
+  keepEvidence(evidence: NewEvidence): Promise<void>;
   /** Only for a loop. */
   readonly turns: LoopTurns | null;
   /** The writes of a node whose effect is `write`. */
@@ -131,6 +140,13 @@ export interface NodeWrites {
   known(first: number, count: number): Promise<ReadonlyMap<number, KnownWrite>>;
   /** Commits the intent. Throws when this worker has lost the run, or the write must not be sent. */
   begin(ordinal: number): Promise<void>;
+  /**
+   * Commits the intent of a write that no request of `send` makes, such as a click in a browser. If the run is stopped, or may have been
+   * taken over, this throws and the write is ruled out.
+   */
+  commit(ordinal: number): Promise<void>;
+  /** Throws when another worker may have the run by now: between the parts of such a write. */
+  goOn(): void;
   /**
    * Sends the request. If the run is stopped afterwards, the request may still finish for a while, so that its outcome is known. If the run
    * is stopped, or may have been taken over, before the first byte is sent, this throws and the write is ruled out.
@@ -275,11 +291,25 @@ export function namedSources({
       ];
     case "loop":
       return [...named(config["for_each"], ["for_each"], "records"), ...filesOfSteps(config["steps"])];
+    case "browser":
+      return filesOfPages(config["steps"], ["steps"]);
     case "join":
       return named(config["with"], ["with"]);
     default:
       return [];
   }
+}
+
+/** Files that steps of a browser upload, at any depth. */
+function filesOfPages(part: Json | undefined, path: NamedSource["path"]): readonly NamedSource[] {
+  if (Array.isArray(part)) return part.flatMap((each: Json, index) => filesOfPages(each, [...path, index]));
+  if (!isJsonObject(part)) return [];
+  const { upload } = part;
+  const own =
+    isJsonObject(upload) && typeof upload["file"] === "string"
+      ? [{ path: [...path, "upload", "file"], source: upload["file"], takes: "value" as const }]
+      : [];
+  return [...own, ...Object.entries(part).flatMap(([key, each]) => filesOfPages(each, [...path, key]))];
 }
 
 /** Files that the steps of a loop send and that come from nodes, not from steps. */

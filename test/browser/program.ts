@@ -4,8 +4,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findProgram } from "../hosted/chromium.ts";
 
-/** The Chromium of the tests as a file that every user may start, for LATCHKEY_BROWSER: it sets its own variables. */
-export async function openProgram(): Promise<{ readonly path: string; remove(): void }> {
+/**
+ * The Chromium of the tests as a file that every user may start, for LATCHKEY_BROWSER: it sets its own variables. `edit` is a line of
+ * shell that may change the arguments before they reach Chromium, to see what happens without one of them, or set PREFIX to a command
+ * that starts it.
+ */
+export async function openProgram(edit = ":"): Promise<{ readonly path: string; remove(): void }> {
   const program = await findProgram();
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-program-"));
   chmodSync(folder, 0o755);
@@ -16,7 +20,7 @@ export async function openProgram(): Promise<{ readonly path: string; remove(): 
   const { HOME: _, ...environment } = program.environment;
   const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value}'`);
   const path = join(folder, "chromium");
-  writeFileSync(path, ["#!/bin/sh", ...exports, `exec '${program.path}' "$@"`, ""].join("\n"), {
+  writeFileSync(path, ["#!/bin/sh", ...exports, edit, `exec $PREFIX '${program.path}' "$@"`, ""].join("\n"), {
     mode: 0o755,
   });
   return {

@@ -2,6 +2,7 @@ import { type StepsMeans, runSteps } from "#answers/browser/run-steps.ts";
 import type { StepConfig } from "#answers/browser/define-step.ts";
 import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import { browseAs, browseToLogIn, type BrowseMeans } from "#engine/login/browse.ts";
+import { makeRedactor } from "#engine/redaction/redact.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { openLog } from "#lib/log.ts";
@@ -18,7 +19,11 @@ export interface Stage extends AsyncDisposable {
   logIn<T>(work: (browser: LoginBrowser) => Promise<T>): Promise<T>;
 }
 
-export async function openStage(origin: string, signal = new AbortController().signal): Promise<Stage> {
+export async function openStage(
+  origin: string,
+  signal = new AbortController().signal,
+  secrets: readonly string[] = [],
+): Promise<Stage> {
   const program = await openProgram();
   const gate = openGate({ allow: ["127.0.0.0/8"] });
   const browsers = openBrowsers({
@@ -39,6 +44,7 @@ export async function openStage(origin: string, signal = new AbortController().s
     login: null,
     jar: openJar(),
     beforeHop: null,
+    redactor: () => makeRedactor(secrets),
   };
   return {
     means,
@@ -72,9 +78,13 @@ export async function doSteps(
     {
       place,
       browser,
-      signal: new AbortController().signal,
-      sink: { rows: (read) => void rows.push(...read), fields: (read) => void Object.assign(fields, read) },
+      sink: {
+        rows: (read) => void rows.push(...read),
+        fields: (read) => void Object.assign(fields, read),
+        file: async () => await Promise.reject(new Error("no node")),
+      },
       render: async (template) => await evaluator.bind(variables).render(template),
+      looks: true,
       begin: (step) => void begun.push(step),
     },
     steps,

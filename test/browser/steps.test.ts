@@ -62,8 +62,12 @@ const signIn = (password = "{{ $password }}"): readonly StepConfig[] => [
   },
 ];
 
-const failureOf = async (browser: StepBrowser, steps: readonly StepConfig[]): Promise<StepFailure> => {
-  const error: unknown = await doSteps(browser, steps).then(
+const failureOf = async (
+  browser: StepBrowser,
+  steps: readonly StepConfig[],
+  place: "login" | "node" = "node",
+): Promise<StepFailure> => {
+  const error: unknown = await doSteps(browser, steps, { place }).then(
     () => null,
     (thrown: unknown) => thrown,
   );
@@ -164,7 +168,7 @@ test("a one-time code that is asked for, and a password that is refused", async 
   assert.equal(begun[6], 'steps[5].steps[0] (fill label "One-time code")');
   hasCode = false;
   const refused = await stage.browse(
-    async (browser) => await failureOf(browser, signIn("wrong-canary-pass")),
+    async (browser) => await failureOf(browser, signIn("wrong-canary-pass"), "login"),
   );
   assert.equal(refused.code, "rejected");
   assert.deepEqual(refused.path, ["steps", 6]);
@@ -333,4 +337,29 @@ test("a browser that is not there is said with its remedy, and one that ends is 
     }),
     /stopped/,
   );
+});
+
+test("a page that is busy is asked until it answers: a slow answer does not end a repetition", async () => {
+  target.on("GET /busy", {
+    html: `<p>1</p><button>Next</button><script>
+      const [shown, next] = document.querySelectorAll("p, button");
+      next.onclick = () => { shown.textContent = Number(shown.textContent) + 1; next.disabled = shown.textContent === "3"; };
+      const work = () => { for (const end = performance.now() + 120; performance.now() < end; ); setTimeout(work, 1); };
+      work();
+    </script>`,
+  });
+  const next = { role: "button", name: "Next" };
+  await stage.browse(async (browser) => {
+    const { fields } = await doSteps(browser, [
+      { goto: `${target.url}/busy` },
+      {
+        repeat: {
+          steps: [{ extract: { fields: { page: "p" } } }],
+          while: { enabled: next },
+          next: [{ click: next }],
+        },
+      },
+    ]);
+    assert.deepEqual(fields, { page: "3" });
+  });
 });

@@ -32,14 +32,17 @@ hosts: [https://open.example]
 credentials: { portal: { strategy: strat_portal } }
 nodes:
   - { id: year, type: input, refKey: year }
-  - { id: out, type: output, refKey: out, from: b }
+  - { id: out, type: output, refKey: out, from: ${steps.join().includes("download") ? "parsed" : "b"} }
   - id: b
     type: browser
     credential: portal
 ${more}    steps:
-${steps.map((step) => `      - ${step}\n`).join("")}`;
+${steps.map((step) => `      - ${step}\n`).join("")}${steps.join().includes("download") ? PARSED : ""}`;
   return problemsOf(text).map((problem) => problem.replace(/^\d+:\d+ nodes\[2\]\.?/, ""));
 }
+
+/** Reads the file of a node with a `download`. */
+const PARSED = "  - { id: parsed, type: parse, format: csv, from: b }\n";
 
 const READ = "extract: { fields: { a: .a } }";
 
@@ -50,11 +53,12 @@ test("the documents of docs/browser.md are accepted, and so is the example of ea
   for (const { kind, example, only } of stepKinds) {
     assert.ok(page.includes(`(steps/${kind}.md)`), kind);
     const lines = example.replace(/^- /, "").split("\n");
-    const inLogin = example.includes("$credential") || example.includes("rejected");
+    const inLogin = only !== "node" && (example.includes("$credential") || example.includes("rejected"));
+    const more = kind === "commit" ? "    effect: write\n" : "";
     if (inLogin) assert.deepEqual(loginProblems(lines.join("\n    ")), [], kind);
     else {
       assert.deepEqual(
-        nodeProblems([lines.join("\n      "), READ].slice(0, /extract/.test(example) ? 1 : 2)),
+        nodeProblems([lines.join("\n      "), READ].slice(0, /extract|download/.test(example) ? 1 : 2), more),
         [],
         kind,
       );
@@ -66,7 +70,6 @@ test("the documents of docs/browser.md are accepted, and so is the example of ea
 
 const LOGIN_MISTAKES: readonly (readonly [step: string, problem: string])[] = [
   ["clik: { role: button }", "1:7 login.steps[0].clik unknown key `clik`; did you mean `click`?"],
-  ["download: { css: a }", "1:7 login.steps[0].download `download` is not built yet; remove it"],
   [
     "extract: { fields: { a: b } }",
     "1:7 login.steps[0].extract unknown key `extract`; known: `goto`, `fill`, `type`, `click`, `check`, `uncheck`, `select`, `press`, `hover`, `wait`, `expect`, `dismiss`, `dialog`, `when`, `repeat`, `each`, `popup`, `back`, `reload`, `steps`, `timeout`",
@@ -165,7 +168,10 @@ const NODE_MISTAKES: readonly (readonly [steps: readonly string[], problem: stri
     ['goto: "/{{ $inputs.yaer }}"', READ],
     "steps[0].goto no INPUT has the refKey `yaer`; did you mean `year`?",
   ],
-  [["expect: { rejected: { text: a } }", READ], "steps[0].expect.rejected unknown key `rejected`"],
+  [
+    ["expect: { visible: { text: b }, rejected: { text: a } }", READ],
+    "steps[0].expect.rejected `rejected` needs `effect: write`; remove it",
+  ],
   [
     [READ, "extract: { rows: { css: tr }, columns: { a: td } }"],
     "steps[0].extract a node reads either rows or single `fields`; put one of them into a node of its own",
@@ -180,8 +186,17 @@ const NODE_MISTAKES: readonly (readonly [steps: readonly string[], problem: stri
     "steps[0].repeat.while needs a condition",
   ],
   [
-    ["each: { rows: { css: tr }, steps: [{ upload: {} }] }", READ],
-    "steps[0].each.steps[0].upload `upload` is not built yet; remove it",
+    ["each: { rows: { css: tr }, steps: [{ upload: { css: a, file: nobody } }] }", READ],
+    "steps[0].each.steps[0].upload.file there is no node `nobody`",
+  ],
+  [["download: { click: { text: a } }", READ], "steps[1].extract a node with a `download` gives a file"],
+  [
+    ["download: { click: { text: a } }", "reload: true"],
+    "steps[0].download must be the last of the node's own",
+  ],
+  [
+    ["when: { visible: { text: a } }\n        steps: [{ download: { click: { text: a } } }]"],
+    "steps[0].steps[0].download must be the last of the node's own steps",
   ],
 ];
 
@@ -191,15 +206,63 @@ test("mistakes in a node's steps, and what is not built, by name", () => {
     assert.ok(first.startsWith(problem), `${steps.join()}: ${first}`);
     assert.deepEqual(more, [], steps.join());
   }
-  assert.deepEqual(nodeProblems([READ], "    effect: write\n"), [
-    "effect a `browser` node that writes is not built yet; remove it, or write with an `http` node",
-  ]);
-  for (const key of ["for_each: year", "throttle: {}", "verify: {}", "on_unknown: fail"])
+  for (const key of ["for_each: year", "throttle: {}"])
     assert.match(nodeProblems([READ], `    ${key}\n`).join(), /is not built yet; remove it/);
   assert.match(
     nodeProblems(["goto: https://elsewhere.example/x", READ]).join(),
     /^steps\[0\]\.goto `https:\/\/elsewhere\.example` is not among the `hosts` of the strategy `strat_portal`/,
   );
+});
+
+test("a node that writes commits once, before a step of its own; what belongs to a write needs one", () => {
+  const write = "    effect: write\n";
+  const click = "click: { role: button, name: Send }";
+  const rejected = "expect: { visible: { text: Done }, rejected: { text: No } }";
+  const lookUp = (steps: string, found = "{ text: A }") =>
+    `${write}    verify: { steps: [${steps}], found: ${found}, missing: { text: B } }\n`;
+  const cases: readonly (readonly [steps: readonly string[], more: string, problem: string])[] = [
+    [[click], "", "steps the steps read nothing; add an `extract` or a `download`, or set `effect: write`"],
+    [
+      [READ, "commit: true", click],
+      "",
+      "steps[1].commit `commit` needs `effect: write`; add it, or remove the step",
+    ],
+    [
+      ["commit: true", click, "commit: true", click],
+      write,
+      "steps[2].commit a node commits once; use a node for each write",
+    ],
+    [
+      [click, "commit: true"],
+      write,
+      "steps[1].commit no step follows that could write; put it before the step that submits",
+    ],
+    [
+      ["when: { visible: { text: A } }\n        steps: [{ commit: true }, { reload: true }]"],
+      write,
+      "steps[0].steps[0].commit must be one of the node's own steps, not inside of another step; move it out",
+    ],
+    [["download: { click: { text: a } }"], write, "steps[0].download a node that writes gives no file"],
+    [
+      [READ],
+      "    on_unknown: fail\n",
+      "on_unknown `on_unknown` needs `effect: write`; add it, or remove the key",
+    ],
+    [[click], lookUp("{ commit: true }"), "verify.steps[0].commit a look-up only reads; remove it"],
+    [[click], lookUp("{ goto: /list }", "{}"), "verify.found needs a condition"],
+    [
+      [click],
+      lookUp("{ goto: https://elsewhere.example/ }"),
+      "verify.steps[0].goto `https://elsewhere.example` is not among",
+    ],
+    [["commit: false", click], write, "steps[0].commit must be"],
+  ];
+  for (const [steps, more, problem] of cases) {
+    const [first = "", ...others] = nodeProblems(steps, more);
+    assert.ok(first.startsWith(problem), `${steps.join()}: ${first}`);
+    assert.deepEqual(others, [], steps.join());
+  }
+  assert.deepEqual(nodeProblems([click, "commit: true", click, rejected], lookUp("{ goto: /list }")), []);
 });
 
 test("the origins that a login's pages load from are origins, and receive the credential", () => {
@@ -232,13 +295,22 @@ test("the nearest names: the same role first, then shared words, then letters; n
     { role: "button", name: "Help", children: [{ role: "img", name: "Question" }] },
     { role: "button", name: "Sign up" },
     { role: "button", name: "Log in" },
+    { role: "button", name: "Delete the whole account" },
     { role: "textbox", name: "Email", text: "dana@example.com" },
   ]);
   assert.deepEqual(
     nearestTo({ role: "button", name: "Sign in" }, names).map(({ role, name }) => `${role} ${name}`),
-    ["button Sign up", "button Log in", "button Help", "heading Sign in to Acme"],
+    ["button Sign up", "button Log in", "button Help", "button Delete the whole account"],
+    "four at most",
+  );
+  assert.deepEqual(
+    nearestTo({ role: "link", name: "Sign in" }, names).map(({ role }) => role),
+    ["heading", "button", "button"],
+    "of another role only with a word in common",
   );
   assert.deepEqual(nearestTo({ label: "E-mail" }, names), [{ role: "textbox", name: "Email" }]);
+  const many = Array.from({ length: 2_001 }, (_, index) => ({ role: "link", name: `Page ${index}` }));
+  assert.equal(namesOf(many).length, 2_000, "a page of any size takes a bounded time");
 });
 
 test("patterns of URLs: `*` within a part of the path, `**` across", () => {

@@ -68,15 +68,20 @@ async function isShown(run: StepRun, locator: LocatorConfig): Promise<boolean> {
 
 async function isUsable(run: StepRun, locator: LocatorConfig): Promise<boolean> {
   const shown = (await run.find(locator)).filter({ visible: true });
-  if ((await shown.count()) === 0) return false;
-  // Between the two calls the page may have changed.
-  return await shown
-    .first()
-    .isEnabled({ timeout: POLL_MS })
-    .catch(() => false);
+  const untilMs = run.nowMs() + run.timeoutMs;
+  for (;;) {
+    if ((await shown.count()) === 0) return false;
+    try {
+      return await shown.first().isEnabled({ timeout: LOOK_MS });
+    } catch (error) {
+      // The element went between the two calls, or the page is busy. A slow answer is not "no": a `repeat` would end too early.
+      if (!(error instanceof Error) || error.name !== "TimeoutError" || run.nowMs() >= untilMs) throw error;
+    }
+  }
 }
 
 const POLL_MS = 50;
+const LOOK_MS = 500;
 
 /** Waits until one of the conditions is true, and returns its index; -1 when the time is over. */
 export async function untilOne(

@@ -27,10 +27,25 @@ export interface Terms {
   readonly steps: (description: string) => TSchema;
 }
 
+/** A file from a page; it must be read before the browser is closed. */
+export interface DownloadedFile {
+  readonly filename: string;
+  readonly bytes: () => AsyncIterable<Uint8Array>;
+}
+
+/** A file for a page. */
+export interface UploadedFile {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly buffer: Buffer;
+}
+
 /** The values of a page that a node's steps have read so far. */
 export interface StepSink {
   /** Records, one for each row. */
   readonly rows: (rows: readonly JsonObject[]) => void;
+  /** The file that the page gives. */
+  readonly file: (file: DownloadedFile) => Promise<void>;
   /** Fields of the one record, or of the record of a row inside of `each`. */
   readonly fields: (fields: JsonObject) => void;
 }
@@ -57,6 +72,12 @@ export interface StepRun {
   /** The element that a locator describes; it is looked up when it is used. A failure of the step names it. */
   find(locator: LocatorConfig): Promise<Locator>;
   steps(list: readonly StepConfig[], path: ConfigPath, change?: Partial<StepRun>): Promise<void>;
+  /** Commits the intent of the node's write. */
+  commit(): Promise<void>;
+  /** Shows operators what the page shows now. */
+  show(): Promise<void>;
+  /** The file that another node gives, by its id. Throws what the node throws. */
+  fileOf(source: string): Promise<UploadedFile>;
   sleep(ms: number): Promise<void>;
   nowMs(): number;
 }

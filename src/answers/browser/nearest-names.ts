@@ -27,7 +27,8 @@ export function namesOf(snapshot: unknown): readonly Named[] {
   return found;
 }
 
-const FIELDS: readonly string[] = [
+/** Roles of elements that have a value. */
+export const FIELD_ROLES: readonly string[] = [
   "textbox",
   "searchbox",
   "combobox",
@@ -44,7 +45,9 @@ const FIELDS: readonly string[] = [
 export function nearestTo(locator: LocatorConfig, names: readonly Named[]): readonly Named[] {
   const wanted = locator.name ?? locator.label ?? locator.text ?? locator.placeholder ?? locator.title ?? "";
   const isOfRole = ({ role }: Named): boolean =>
-    locator.role === undefined ? locator.label !== undefined && FIELDS.includes(role) : role === locator.role;
+    locator.role === undefined
+      ? locator.label !== undefined && FIELD_ROLES.includes(role)
+      : role === locator.role;
   const once = [...new Map(names.map((each) => [`${each.role} ${each.name}`, each])).values()];
   return once
     .map((each) => ({

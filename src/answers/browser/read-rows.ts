@@ -2,7 +2,7 @@ import type { Locator } from "playwright-core";
 import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { readColumns, type Column } from "./columns.ts";
-import { untilOne } from "./condition.ts";
+import { throwIfExpired, untilOne } from "./condition.ts";
 import type { StepRun } from "./define-step.ts";
 import type { LocatorConfig } from "./locator.ts";
 import { StepFailure } from "./step-failure.ts";
@@ -99,6 +99,7 @@ async function otherCells(
       return cells;
     }
     last = text;
+    await throwIfExpired(run);
     if (run.nowMs() >= untilMs)
       throw new StepFailure("unexpected", "the page still shows the rows of the round before");
     await run.sleep(POLL_MS);

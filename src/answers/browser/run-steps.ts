@@ -4,9 +4,12 @@ import { formatPath, type ConfigPath } from "#domain/config-problem.ts";
 import { parseDuration } from "#domain/duration.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import { must } from "#lib/assert.ts";
-import type { StepConfig, StepPlace, StepRun, StepSink } from "./define-step.ts";
-import { throwIfExpired } from "./condition.ts";
+import { failpoint } from "#lib/failpoint.ts";
+import type { StepConfig, StepPlace, StepRun, StepSink, UploadedFile } from "./define-step.ts";
+import type { ConditionConfig } from "./condition-config.ts";
+import { throwIfExpired, untilOne } from "./condition.ts";
 import { explainFailure, type Focus } from "./explain-failure.ts";
 import { locate, locatorJson, type LocatorConfig } from "./locator.ts";
 import type { StepBrowser } from "./step-browser.ts";
@@ -16,28 +19,48 @@ import { StepFailure } from "./step-failure.ts";
 export interface StepsMeans {
   readonly place: StepPlace;
   readonly browser: StepBrowser;
-  readonly signal: AbortSignal;
   readonly sink: StepSink;
   /** Renders a template. Its errors pass unchanged. */
   readonly render: (template: Json) => Promise<Json | undefined>;
-  /** Each step as it begins, described with the document's text. */
+  /** Whether a failure has what the page showed (`StepFailure.evidence`). */
+  readonly looks: boolean;
+  /** Each step as it begins, described with the document's text. If it throws, the step is not done. */
   begin?(step: string, path: ConfigPath): void;
+  /** For a node that writes: called by its `commit` step. */
+  commit?(): Promise<void>;
+  /** For a node: keeps what a page showed at a `screenshot`. */
+  keep?(evidence: NewEvidence): Promise<void>;
+  /** For a node: the file that another node gives. */
+  fileOf?(source: string): Promise<UploadedFile>;
 }
 
 /** A login reads nothing. */
-export const NO_SINK: StepSink = { rows: () => {}, fields: () => {} };
+export const NO_SINK: StepSink = { rows: () => {}, fields: () => {}, file: async () => {} };
 
 /**
  * Does steps one after the other. Throws StepFailure, which names the step and never repeats what the driver says; the signal's reason;
  * or what `render` throws.
  */
 export async function runSteps(means: StepsMeans, steps: readonly StepConfig[]): Promise<void> {
-  const { place, browser, signal, sink } = means;
+  const run = runOf(means);
+  await runList(means, run, steps, run.path);
+}
+
+/** Waits until one of the conditions is true of the page, and returns its index; -1: none is in time. */
+export async function whichHolds(means: StepsMeans, conditions: readonly ConditionConfig[]): Promise<number> {
+  const run = runOf(means);
+  return await untilOne(run, conditions, run.timeoutMs);
+}
+
+/** What is outside of all steps. */
+function runOf(means: StepsMeans): StepRun {
+  const { place, browser, sink } = means;
+  const { signal, page } = browser;
   const run: StepRun = {
     place,
     browser,
-    page: browser.page,
-    root: browser.page,
+    page,
+    root: page,
     signal,
     timeoutMs: limits.browserStepMs,
     next: undefined,
@@ -46,12 +69,15 @@ export async function runSteps(means: StepsMeans, steps: readonly StepConfig[]):
     path: ["steps"],
     render: means.render,
     text: async (template) => textOf(await means.render(template)),
-    find: async () => await Promise.reject(new Error("a step finds its elements by itself")),
+    find: async (locator) => locate(page, await renderLocator(run, locator)),
     steps: async () => {},
+    commit: async () => await means.commit?.(),
+    show: async () => {},
+    fileOf: async (source) => must(await means.fileOf?.(source), "only nodes have files"),
     sleep: async (ms) => await sleep(ms, undefined, { signal }),
     nowMs: () => performance.now(),
   };
-  await runList(means, run, steps, run.path);
+  return run;
 }
 
 /** Each step gets a run of its own: its place, its time, and what its locators are relative to. */
@@ -72,6 +98,7 @@ async function runStep(means: StepsMeans, within: StepRun, step: StepConfig): Pr
   const { kind: name, describe, run: execute } = must(kind, "a step has a kind");
   const config = step[name] as never;
   const words = `${name} ${describe?.(config) ?? ""}`.trim();
+  await failpoint("browser.before_step");
   means.begin?.(`${formatPath(within.path)} (${words})`, within.path);
   const focus: Focus = { written: null, rendered: null, found: null };
   const run: StepRun = {
@@ -82,6 +109,11 @@ async function runStep(means: StepsMeans, within: StepRun, step: StepConfig): Pr
       const found = locate(within.root, rendered);
       Object.assign(focus, { written: locator, rendered, found } satisfies Focus);
       return found;
+    },
+    show: async () => {
+      const look = await within.browser.look(within.page, null);
+      const step = `${formatPath(within.path)} (${words})`;
+      if (look !== null) await means.keep?.({ reason: "screenshot", step, ...look });
     },
     steps: async (list, path, change = {}) => await runList(means, { ...within, ...change }, list, path),
   };
@@ -94,7 +126,7 @@ async function runStep(means: StepsMeans, within: StepRun, step: StepConfig): Pr
     // The error of a step inside of this one has its place already.
     throw error instanceof StepFailure && error.path.length > 0
       ? error
-      : await placed(await orExpired(error, run), run, focus, words);
+      : await placed(await orExpired(error, run), run, focus, { words, looks: means.looks });
   }
 }
 
@@ -106,10 +138,19 @@ async function orExpired(error: unknown, run: StepRun): Promise<unknown> {
   );
 }
 
-async function placed(error: unknown, run: StepRun, focus: Focus, words: string): Promise<unknown> {
-  const failure = await explainFailure(error, run, focus);
+async function placed(
+  error: unknown,
+  run: StepRun,
+  { written, rendered, found }: Focus,
+  { words, looks }: { readonly words: string; readonly looks: boolean },
+): Promise<unknown> {
+  const failure = await explainFailure(error, run, { written, rendered, found });
   if (failure === null) return error;
-  return new StepFailure(failure.code, `${formatPath(run.path)} (${words}): ${failure.message}`, run.path);
+  const step = `${formatPath(run.path)} (${words})`;
+  // After an expired session the steps begin again.
+  const look = looks && failure.code !== "expired" ? await run.browser.look(run.page, found) : null;
+  const evidence = look && { reason: "failed" as const, step, ...look };
+  return new StepFailure(failure.code, `${step}: ${failure.message}`, run.path, evidence);
 }
 
 async function renderLocator(run: StepRun, locator: LocatorConfig): Promise<LocatorConfig> {

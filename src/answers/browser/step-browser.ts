@@ -1,4 +1,5 @@
 import type { Locator, Page } from "playwright-core";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { ConditionConfig } from "./condition-config.ts";
 import type { StepFailure } from "./step-failure.ts";
 
@@ -8,9 +9,14 @@ export interface RefusedRequest {
   readonly count: number;
 }
 
+/** What a page shows at one moment. */
+export type PageLook = Omit<NewEvidence, "reason" | "step">;
+
 /** A browser of one run with one page, as steps see it. The engine opens it, behind the egress gate. */
 export interface StepBrowser {
   readonly page: Page;
+  /** Aborted when the browser must end. */
+  readonly signal: AbortSignal;
   /** The origins that the page may show. A relative URL is resolved against the first one. */
   readonly origins: readonly string[];
   /**
@@ -19,6 +25,11 @@ export interface StepBrowser {
    */
   enterSecret(field: Locator, value: string, how: "fill" | "type", timeoutMs: number): Promise<void>;
   refused(): readonly RefusedRequest[];
+  /**
+   * What a page shows, without secrets and values of fields. `marked`: the elements that the step is about. Null: the page is gone or
+   * does not answer, or it is not known what is secret.
+   */
+  look(page: Page, marked: Locator | null): Promise<PageLook | null>;
   /** What the page shows when the session has ended; null: it is not known. */
   readonly expired: ConditionConfig | null;
   /** Why the browser ended before it was closed; null: it did not. */

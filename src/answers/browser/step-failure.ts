@@ -1,3 +1,4 @@
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 
 /** What went wrong in a step; `kind` is what it means for the run. */
@@ -47,11 +48,19 @@ export class StepFailure extends Error {
   readonly code: StepFailureCode;
   /** Where the step stands in its document, relative to the login or the node: `["steps", 2]`. */
   readonly path: readonly (string | number)[];
+  /** What the page showed; null: it was not looked at. */
+  readonly evidence: NewEvidence | null;
 
-  constructor(code: StepFailureCode, message: string, path: readonly (string | number)[] = []) {
+  constructor(
+    code: StepFailureCode,
+    message: string,
+    path: readonly (string | number)[] = [],
+    evidence: NewEvidence | null = null,
+  ) {
     super(message);
     this.code = code;
     this.path = path;
+    this.evidence = evidence;
   }
 
   /** Undefined: the usual kind of the login or the node, such as `login` or `target`. */

@@ -1,14 +1,11 @@
-import type { TObject } from "typebox";
-import { UNBUILT_KEYS } from "#domain/config-schema.ts";
+import type { TObject, TUnsafe } from "typebox";
 import type { ExpressionScopeKind } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { Type } from "#lib/type.ts";
 import { stepKinds } from "#answers/steps/step-kinds.ts";
+import type { ConditionConfig } from "./condition-config.ts";
 import { conditionKeys } from "./condition.ts";
 import { stepReference, termsOf, type StepPlace } from "./define-step.ts";
-
-/** Kinds that are planned but not built yet: refused by name. */
-const UNBUILT_STEPS = ["download", "upload", "screenshot", "commit"];
 
 const SCOPES: Readonly<Record<StepPlace, ExpressionScopeKind>> = { login: "login", node: "run" };
 
@@ -35,18 +32,20 @@ function stepSchema(place: StepPlace): TObject {
       ),
       timeout: Type.Optional(terms.duration("How long the step may wait for the page. Default: 10s.")),
     },
-    { additionalProperties: false, minProperties: 1, [UNBUILT_KEYS]: UNBUILT_STEPS },
+    { additionalProperties: false, minProperties: 1 },
   );
   made.set(place, schema);
   return schema;
 }
 
 /** A condition outside of the steps. */
-export const conditionSchema = (place: StepPlace, description: string) =>
-  Type.Object(conditionKeys(termsOf(place, SCOPES[place], () => stepSchema(place))), {
-    additionalProperties: false,
-    description,
-  });
+export const conditionSchema = (place: StepPlace, description: string): TUnsafe<ConditionConfig> =>
+  Type.Unsafe<ConditionConfig>(
+    Type.Object(conditionKeys(termsOf(place, SCOPES[place], () => stepSchema(place))), {
+      additionalProperties: false,
+      description,
+    }),
+  );
 
 /** The key `steps` of a login or a node. */
 export const stepsSchema = (place: StepPlace, description: string) =>
@@ -54,3 +53,11 @@ export const stepsSchema = (place: StepPlace, description: string) =>
     stepReference(place, () => stepSchema(place)),
     { minItems: 1, maxItems: limits.browserStepsMax, description },
   );
+
+/** The key `evidence` of a login or a node. */
+export const evidenceSchema = <const Choice extends "on_failure" | "always" | "off">(
+  choices: readonly Choice[],
+) =>
+  Type.Enum(choices, {
+    description: `When operators see what the page showed: a picture with everything covered that may be secret, an outline, errors of its console and refused requests. ${choices.some((choice) => choice === "always") ? "`always`: also when the steps are done. " : ""}Default: on_failure.`,
+  });

@@ -52,7 +52,7 @@ export const each = defineStep<EachConfig>({
     for (let index = 0; index < count; index++) {
       let record: JsonObject | null = null;
       const sink = {
-        rows: run.sink.rows,
+        ...run.sink,
         fields: (fields: JsonObject) => void (record = { ...record, ...fields }),
       };
       await run.steps(steps, [...run.path, "each", "steps"], {

@@ -16,16 +16,18 @@ export const expect = defineStep<ExpectConfig>({
   example: `- expect:
     visible: { role: heading, name: Dashboard }
     rejected: { text: Wrong email or password }`,
-  more: "In a login, `rejected` is what the page shows for a wrong password: the login then fails at once, and counts towards `lockout`.",
+  more: "In a login, `rejected` is what the page shows for a wrong password: the login then fails at once, and counts towards `lockout`. In a node that writes, it is what the page shows when the target refuses the write: nothing has happened, and the node fails.",
   schema: (terms) =>
     Type.Object(
       {
         ...conditionKeys(terms),
-        ...(terms.place === "login" && {
-          rejected: Type.Optional(
-            terms.locator("What the page shows when the target refuses the credential."),
+        rejected: Type.Optional(
+          terms.locator(
+            terms.place === "login"
+              ? "What the page shows when the target refuses the credential."
+              : "In a node that writes: what the page shows when the target refuses the write.",
           ),
-        }),
+        ),
       },
       { additionalProperties: false },
     ),
@@ -40,7 +42,10 @@ export const expect = defineStep<ExpectConfig>({
     const refusal = rejected === undefined ? [] : [{ visible: rejected }];
     const met = await untilOne(run, [...refusal, condition], run.timeoutMs);
     if (met === 0 && refusal.length > 0)
-      throw new StepFailure("rejected", "the target rejected the credential");
+      throw new StepFailure(
+        "rejected",
+        `the target rejected the ${run.place === "login" ? "credential" : "write"}`,
+      );
     if (met < 0) throw new StepFailure("unexpected", "the page did not get there in time");
   },
 });

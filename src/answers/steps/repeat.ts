@@ -1,5 +1,5 @@
 import type { ConditionConfig } from "#answers/browser/condition-config.ts";
-import { conditionFindings, conditionKeys, holds } from "#answers/browser/condition.ts";
+import { conditionFindings, conditionKeys, holds, throwIfExpired } from "#answers/browser/condition.ts";
 import { defineStep, type StepConfig } from "#answers/browser/define-step.ts";
 import { StepFailure } from "#answers/browser/step-failure.ts";
 import type { JsonObject } from "#domain/json.ts";
@@ -49,7 +49,11 @@ export const repeat = defineStep<RepeatConfig>({
     const path = [...run.path, "repeat"];
     for (let round = 1; ; round++) {
       await run.steps(steps, [...path, "steps"], { lastRound });
-      if (!(await holds(run, condition))) return;
+      if (!(await holds(run, condition))) {
+        // A page that left for the sign-in has no "Next" either.
+        await throwIfExpired(run);
+        return;
+      }
       if (round >= max)
         throw new StepFailure("unexpected", `there are more than ${max} rounds; raise \`max\``);
       await run.steps(next, [...path, "next"]);

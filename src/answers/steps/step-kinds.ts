@@ -2,8 +2,10 @@ import type { StepKind } from "#answers/browser/define-step.ts";
 import { back } from "./back.ts";
 import { check } from "./check.ts";
 import { click } from "./click.ts";
+import { commit } from "./commit.ts";
 import { dialog } from "./dialog.ts";
 import { dismiss } from "./dismiss.ts";
+import { download } from "./download.ts";
 import { each } from "./each.ts";
 import { expect } from "./expect.ts";
 import { extract } from "./extract.ts";
@@ -14,9 +16,11 @@ import { popup } from "./popup.ts";
 import { press } from "./press.ts";
 import { reload } from "./reload.ts";
 import { repeat } from "./repeat.ts";
+import { screenshot } from "./screenshot.ts";
 import { select } from "./select.ts";
 import { type } from "./type.ts";
 import { uncheck } from "./uncheck.ts";
+import { upload } from "./upload.ts";
 import { wait } from "./wait.ts";
 import { when } from "./when.ts";
 
@@ -39,6 +43,10 @@ export const stepKinds: readonly StepKind[] = [
   repeat,
   each,
   extract,
+  download,
+  upload,
+  screenshot,
+  commit,
   popup,
   back,
   reload,

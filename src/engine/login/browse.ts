@@ -4,6 +4,7 @@ import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { Secret } from "#lib/secret.ts";
 import { BrowserError, type BrowserFailure } from "#outbound/browser/browser-error.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
@@ -11,6 +12,10 @@ import type { OpenBrowser } from "#outbound/browser/open-browser.ts";
 import type { BrowserState } from "#outbound/browser/state.ts";
 import type { CapturedSession, LoginBrowser, LoginSession } from "#strategies/define-login.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
+import type { AnswerOf } from "#engine/redaction/hide-tokens.ts";
+import type { Redactor } from "#engine/redaction/redact.ts";
+import { cookieSecrets } from "#engine/redaction/run-secrets.ts";
+import { lookAtPage } from "./look-at-page.ts";
 import type { BeforeHop } from "./record-use.ts";
 
 /** What a browser of a login or a node is opened with. */
@@ -27,6 +32,12 @@ export interface BrowseMeans {
   /** Records each origin before it receives anything of a credential. */
   readonly beforeHop: BeforeHop | null;
   readonly mayLeave?: MayLeave | undefined;
+  /** Finds the secrets of the run in what a page shows; null: it can't, so nothing is shown. */
+  readonly redactor: () => Redactor | null;
+  /** Called with the wait for a browser's place, if there is none: its time is not the run's. */
+  readonly whileWaiting?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
+  /** The most that the pages may download, in bytes; undefined: nothing. */
+  readonly downloadBytesMax?: number | undefined;
 }
 
 /** Opens a browser for a node: with the login's cookies and storage, restricted to its hosts. Closes it afterwards. */
@@ -35,7 +46,11 @@ export async function browseAs<T>(
   signal: AbortSignal,
   work: (browser: StepBrowser) => Promise<T>,
 ): Promise<T> {
-  return await withBrowser(means, signal, async (browser) => await work(stepBrowser(means, browser)));
+  return await withBrowser(
+    means,
+    signal,
+    async (browser) => await work(stepBrowser(means, browser, "node", signal)),
+  );
 }
 
 /** Opens a browser for a login. Its cookies go into the jar of the login. */
@@ -47,12 +62,12 @@ export async function browseToLogIn<T>(
   return await withBrowser(means, signal, async (browser) => {
     const capture = async (): Promise<CapturedSession> =>
       await ours(async () => await captureInto(means, browser));
-    return await work({ ...stepBrowser(means, browser), capture });
+    return await work({ ...stepBrowser(means, browser, "login", signal), capture });
   });
 }
 
 async function withBrowser<T>(
-  { browsers, origins, resources, login, jar, beforeHop, mayLeave }: BrowseMeans,
+  { browsers, origins, resources, login, jar, beforeHop, mayLeave, ...more }: BrowseMeans,
   signal: AbortSignal,
   work: (browser: OpenBrowser) => Promise<T>,
 ): Promise<T> {
@@ -75,11 +90,16 @@ async function withBrowser<T>(
           state: new Secret(stateOf(login, jar)),
           beforeConnect: admit,
           timeoutMs: limits.timerMsMax,
+          downloadBytesMax: more.downloadBytesMax,
+          whileWaiting: more.whileWaiting,
           signal,
         }),
     );
     try {
-      return await work(browser);
+      await failpoint("browser.after_open");
+      const done = await work(browser);
+      await failpoint("browser.after_steps");
+      return done;
     } finally {
       await browser.close();
     }
@@ -90,14 +110,27 @@ async function withBrowser<T>(
   }
 }
 
-function stepBrowser({ origins, expired }: BrowseMeans, browser: OpenBrowser): StepBrowser {
+function stepBrowser(
+  { origins, expired, redactor }: BrowseMeans,
+  browser: OpenBrowser,
+  of: AnswerOf,
+  signal: AbortSignal,
+): StepBrowser {
   return {
+    signal,
     expired: expired ?? null,
     page: browser.page,
     origins,
     enterSecret: async (field, value, how, timeoutMs) =>
       await ours(async () => await browser.fillSecret(field, new Secret(value), { how, timeoutMs })),
     refused: () => browser.refused(),
+    look: async (page, marked) => {
+      const redact = redactor();
+      if (redact === null || browser.failure !== null) return null;
+      // What the login has been given so far is not known from answers, as in logins by requests.
+      if (of === "login") redact.add(await tokensOf(browser));
+      return await lookAtPage(browser, page, marked, { redact, of });
+    },
     ended: () => (browser.failure === null ? null : failureOf(browser.failure)),
   };
 }
@@ -124,6 +157,7 @@ const CODES: Readonly<Record<BrowserFailure, StepFailureCode>> = {
   gone: "not_ready",
   secret_refused: "secret_refused",
   state_too_large: "unexpected",
+  download_too_large: "unexpected",
   page: "unexpected",
 };
 
@@ -155,16 +189,27 @@ async function captureInto({ jar, origins }: BrowseMeans, browser: OpenBrowser):
   // Where two hosts have the same name, the first one's counts.
   const merged = (kind: ReadonlyMap<string, readonly (readonly [string, string])[]>) =>
     Object.fromEntries(origins.toReversed().flatMap((origin) => kind.get(origin) ?? []));
-  const all = [...local.values(), ...session.values()].flatMap((entries) =>
-    entries.map(([, value]) => value),
-  );
   return {
     state: state as unknown as JsonObject,
     storage: { local: merged(local), session: merged(session) },
     isRestorable: notRestorable.length === 0,
-    secrets: tokensIn(all),
+    secrets: tokensIn(storedIn(state)),
   };
 }
+
+/** Cookies and tokens that a browser holds; none if they can't be read. */
+async function tokensOf(browser: OpenBrowser): Promise<readonly string[]> {
+  const captured = await browser.captureState().catch(() => null);
+  if (captured === null) return [];
+  const { cookies } = captured.state;
+  return [...cookieSecrets(cookies.map(({ value }) => value)), ...tokensIn(storedIn(captured.state))];
+}
+
+/** The values of local and session storage. */
+const storedIn = ({ origins, session }: BrowserState): readonly string[] => [
+  ...origins.flatMap(({ localStorage }) => localStorage.map(({ value }) => value)),
+  ...session.flatMap(({ entries }) => entries.map(([, value]) => value)),
+];
 
 const TOKENS_MAX = 100;
 

@@ -19,14 +19,14 @@ export function openExpiringTarget(
   return {
     send: async (...asked) => await target.send(...asked),
     jar: opened.jar,
-    browse: async (signal, work, mayLeave) => {
+    browse: async (signal, ...rest) => {
       try {
-        return await target.browse(signal, work, mayLeave);
+        return await target.browse(signal, ...rest);
       } catch (error) {
         if (!(error instanceof StepFailure) || error.code !== "expired" || hasRenewed) throw error;
         hasRenewed = true;
         target = open(await renew(first, signal));
-        return await target.browse(signal, work, mayLeave);
+        return await target.browse(signal, ...rest);
       }
     },
     close: async () => {

@@ -12,7 +12,8 @@ import { LoginFailure } from "#strategies/define-login.ts";
 import type { TokenSet } from "#strategies/oauth/oauth-access.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/http/session-jar.ts";
-import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
+import { loginContext, type LoginMeans } from "./login-context.ts";
+import type { CredentialFields } from "./login-values.ts";
 import {
   givenSecrets,
   loggedInWith,

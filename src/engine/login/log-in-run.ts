@@ -1,6 +1,6 @@
 import { findCachedVersion, lookUpDocument } from "#db/config-documents.ts";
 import type { Lease } from "#db/runs/lease.ts";
-import { failStep } from "#db/runs/run-steps.ts";
+import { failStep, saveStepObject } from "#db/runs/run-steps.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import { resourcesOf, type Strategy } from "#domain/strategy.ts";
 import { answerLine } from "#domain/shown-answer.ts";
@@ -23,6 +23,8 @@ import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
 import { guardReceivers, type BeforeHop } from "./record-use.ts";
 import { openRenewingTarget } from "./renewing-target.ts";
 import type { RunClock } from "#engine/waiting/run-clock.ts";
+import { keepEvidence } from "#engine/outputs/keep-evidence.ts";
+import type { RunJournal } from "#engine/run-context.ts";
 import { RunFailure } from "#engine/run-ended.ts";
 import { openRunSecrets, type RunSecrets } from "#engine/redaction/run-secrets.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -58,23 +60,41 @@ export async function logIn(begun: RunLogin): Promise<LoggedInRun> {
   const beganMs = performance.now();
   try {
     const loggedIn = await logInToAll(begun, trace);
-    await trace?.end(null);
+    await trace?.end(null, []);
     return loggedIn;
   } catch (error) {
     if (!(error instanceof RunFailure)) throw error;
-    if (trace) await trace.end(error);
-    else await noteFailure(begun, error, performance.now() - beganMs);
+    const tookMs = performance.now() - beganMs;
+    const shown = await shownLines(begun, error);
+    if (trace) await trace.end(error, shown);
+    else await noteFailure(begun, error, shown, tookMs);
     throw error;
   }
 }
 
+/** What operators see of a failed login: the answer, and what the page of its browser showed. */
+async function shownLines(
+  { services, run, lease }: RunLogin,
+  { answer, evidence }: RunFailure,
+): Promise<readonly string[]> {
+  const { id, accountId } = run;
+  const savePicture: RunJournal["savePicture"] = async (blob) =>
+    await retryWhileLocked(async () => await saveStepObject(services.db, lease, { accountId, blob }));
+  const place = { services, journal: { savePicture }, run: { id, accountId } };
+  return [
+    ...(answer === null ? [] : [answerLine(answer)]),
+    ...(evidence === null ? [] : [await keepEvidence(place, evidence)]),
+  ];
+}
+
 async function noteFailure(
   { services, run, lease }: RunLogin,
-  { message: detail, loginStep: nodeId, answer }: RunFailure,
+  { message: detail, loginStep: nodeId }: RunFailure,
+  shown: readonly string[],
   tookMs: number,
 ): Promise<void> {
-  if (nodeId === null || answer === null) return;
-  const step = { lease, accountId: run.accountId, nodeId, detail, log: answerLine(answer), tookMs };
+  if (nodeId === null || shown.length === 0) return;
+  const step = { lease, accountId: run.accountId, nodeId, detail, log: shown.join("\n"), tookMs };
   await retryWhileLocked(async () => await failStep(services.db, step));
 }
 

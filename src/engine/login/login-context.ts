@@ -14,12 +14,11 @@ import type { OAuthLogin } from "#strategies/oauth/oauth-access.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
-import { browseToLogIn } from "./browse.ts";
+import { browseToLogIn, type BrowseMeans } from "./browse.ts";
+import type { CredentialFields, LoginCourse } from "./login-values.ts";
+import { redactorOfCourse } from "./login-course.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
-
-/** The end user's values, by field key. */
-export type CredentialFields = ReadonlyMap<string, string>;
 
 /** The parts that differ between a login in the service and one in a local run. */
 export interface LoginMeans {
@@ -45,18 +44,10 @@ interface LoginPlace {
   readonly mayLeave?: MayLeave;
   /** The session of an earlier login of the run, which the target no longer accepts. */
   readonly refused?: Secret<LoginSession> | undefined;
+  /** Called with the wait for a browser's place: its time is not the login's. */
+  readonly whileWaiting?: BrowseMeans["whileWaiting"];
   /** Receives the login's course: for a test login, or a local run with a trace. */
   readonly trace?: LoginWatch | undefined;
-}
-
-/** How far a login has got: explains its failure. */
-export interface LoginCourse {
-  /** The step as the document names it; null: not begun. */
-  readonly step: string | null;
-  /** The last answer, which a failure refers to. */
-  readonly answer: OutboundResponse | null;
-  /** The values that it has received so far, in the form of a session. */
-  readonly session: LoginSession;
 }
 
 /** The capabilities of a login type, the one-time codes that it used, and its course. */
@@ -102,8 +93,11 @@ export function loginContext(
     browse: async (work) => {
       const { origins, beforeHop, mayLeave } = request;
       const resources = resourcesOf(request.strategy.strategy);
-      const place = { browsers: means.browsers, origins, resources, beforeHop, mayLeave };
-      return await browseToLogIn({ ...place, login: null, jar }, signal, work);
+      const { whileWaiting } = request;
+      const place = { browsers: means.browsers, origins, resources, beforeHop, mayLeave, whileWaiting };
+      const redactor = () =>
+        redactorOfCourse(request.strategy.strategy, fields, courseOf(watched, jar, codes).session);
+      return await browseToLogIn({ ...place, login: null, jar, redactor }, signal, work);
     },
     within: async (session, work) => {
       const target = openAs(new Secret(session));

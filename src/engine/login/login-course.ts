@@ -1,11 +1,12 @@
 import { OutboundError } from "#domain/http-exchange.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { Secret } from "#lib/secret.ts";
-import { LoginFailure } from "#strategies/define-login.ts";
-import type { CredentialFields, LoginCourse } from "./login-context.ts";
+import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
+import type { CredentialFields, LoginCourse } from "./login-values.ts";
 import { secretValues } from "./login-secrets.ts";
-import { makeRedactor } from "#engine/redaction/redact.ts";
+import { makeRedactor, type Redactor } from "#engine/redaction/redact.ts";
 import { showAnswer } from "#engine/redaction/show-answer.ts";
 
 interface FailedCourse extends LoginCourse {
@@ -28,20 +29,36 @@ export function withCourse(
   return error;
 }
 
-/** The parts of a failed login that operators see: the step and its answer. */
-export async function shownOf(
+/** The parts of a failed login that operators see: the step, its answer, and what the page of a browser showed. */
+export async function shownOf(error: LoginFailure | OutboundError): Promise<{
+  readonly loginStep: string | null;
+  readonly answer: ShownAnswer | null;
+  readonly evidence: NewEvidence | null;
+}> {
+  const evidence = error instanceof LoginFailure ? error.evidence : null;
+  return { ...(await courseShown(error)), evidence };
+}
+
+async function courseShown(
   error: LoginFailure | OutboundError,
 ): Promise<{ readonly loginStep: string | null; readonly answer: ShownAnswer | null }> {
   const course = courses.get(error);
   const loginStep = course?.step ?? null;
   if (course === undefined || course.answer === null) return { loginStep, answer: null };
-  const { answer, strategy, fields, session } = course;
+  const redact = redactorOfCourse(course.strategy, course.fields, course.session);
+  return { loginStep, answer: redact && (await showAnswer(course.answer, redact, "login")) };
+}
+
+/** Finds what a login has sent and received so far; null: there are more values than a redactor looks for. */
+export function redactorOfCourse(
+  strategy: Strategy,
+  fields: Secret<CredentialFields>,
+  session: LoginSession,
+): Redactor | null {
   try {
-    const secrets = secretValues(strategy, fields, new Secret(session));
-    return { loginStep, answer: await showAnswer(answer, makeRedactor(secrets), "login") };
+    return makeRedactor(secretValues(strategy, fields, new Secret(session)));
   } catch (tooMany) {
-    // More values than the redactor looks for: nothing is shown.
-    if (tooMany instanceof LoginFailure) return { loginStep, answer: null };
+    if (tooMany instanceof LoginFailure) return null;
     throw tooMany;
   }
 }

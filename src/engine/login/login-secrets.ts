@@ -4,7 +4,7 @@ import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { Secret } from "#lib/secret.ts";
 import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
-import type { CredentialFields } from "./login-context.ts";
+import type { CredentialFields } from "./login-values.ts";
 import { cookieSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
 
 export interface LoggedIn {

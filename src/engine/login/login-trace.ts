@@ -1,6 +1,5 @@
 import type { Lease } from "#db/runs/lease.ts";
 import { failStep, finishStep } from "#db/runs/run-steps.ts";
-import { answerLine } from "#domain/shown-answer.ts";
 import { SKIPPED_LINE } from "#domain/test-login.ts";
 import type { LoginSteps } from "#strategies/define-login.ts";
 import { retryWhileLocked } from "#engine/waiting/retry-while-locked.ts";
@@ -64,15 +63,15 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     if (line) line.status = status;
   }
 
-  /** The last step has ended or failed. */
-  async end(failure: RunFailure | null): Promise<void> {
+  /** The last step has ended or failed. `shown`: lines of what operators see of a failure. */
+  async end(failure: RunFailure | null, shown: readonly string[]): Promise<void> {
     const last = this.#current();
     if (!this.#isAsking && failure === null && !this.#isHidden)
       last.lines.push({
         message:
           "Nothing was sent, so nothing is known about the credential: the login has no `check`. Add one, or see what the first request of a run says.",
       });
-    this.#save(last, failure);
+    this.#save(last, failure, shown);
     await this.#saved;
   }
 
@@ -97,15 +96,13 @@ export class LoginTrace implements Omit<LoginSteps, "read"> {
     if (!this.#isHidden) this.#current().lines.push(line);
   }
 
-  #save({ name: nodeId, beganMs, lines }: TracedStep, failure: RunFailure | null): void {
+  #save(
+    { name: nodeId, beganMs, lines }: TracedStep,
+    failure: RunFailure | null,
+    shown: readonly string[] = [],
+  ): void {
     const { db, ...place } = this.#of;
-    const answer = failure?.answer ?? null;
-    const log = [
-      ...lines.map((line) => JSON.stringify(line)),
-      ...(answer === null ? [] : [answerLine(answer)]),
-    ]
-      .map((line) => `${line}\n`)
-      .join("");
+    const log = [...lines.map((line) => JSON.stringify(line)), ...shown].map((line) => `${line}\n`).join("");
     // The duration would disclose what was done.
     const tookMs = nodeId === HIDDEN ? 0 : performance.now() - beganMs;
     const step = { ...place, nodeId, tookMs, log };

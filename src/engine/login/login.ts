@@ -4,13 +4,15 @@ import type { StrategyVersion } from "#db/config-documents.ts";
 import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { must } from "#lib/assert.ts";
+import { metrics } from "#lib/metrics.ts";
 import { Secret } from "#lib/secret.ts";
 import { LoginFailure, type LoginSession, type LoginType } from "#strategies/define-login.ts";
 import { loginTypes } from "#strategies/registry.ts";
 import { openJar } from "#strategies/http/session-jar.ts";
 import { cacheLogin, openCachedLogin, openCredential, type CredentialReference } from "./open-credential.ts";
 import { shownOf, withCourse } from "./login-course.ts";
-import { loginContext, type CredentialFields, type LoginMeans } from "./login-context.ts";
+import { loginContext, type LoginMeans } from "./login-context.ts";
+import type { CredentialFields } from "./login-values.ts";
 import { hiddenFrom, NOT_SHOWN } from "./login-secrecy.ts";
 import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout.ts";
 import { givenSecrets, loggedInWith, secretValues, type LoggedIn } from "./login-secrets.ts";
@@ -22,6 +24,7 @@ import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure } from "#engine/run-ended.ts";
 import { openRunSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
 import type { EngineServices } from "#engine/services.ts";
+import { openLimit } from "#engine/waiting/open-limit.ts";
 import { takeLoginTurn, type LoginTurnRequest } from "./take-login-turn.ts";
 import { nextTotpCode, type TotpSteps } from "./totp-code.ts";
 
@@ -37,6 +40,7 @@ export interface LoginRequest extends CredentialReference, LoginTurnRequest {
   readonly mayLeave: MayLeave;
   /** The session of an earlier login of the run, which the target no longer accepts. */
   readonly refused?: Secret<LoginSession> | undefined;
+  readonly whileWaiting?: (wait: () => Promise<void>) => Promise<void>;
   /** For a test login: it ignores the cached login and logs every step. */
   readonly trace?: LoginTrace | undefined;
 }
@@ -52,21 +56,26 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
   if (hidden !== null) request.trace?.hideFrom(hidden);
   const endTurn = await takeLoginTurn(services, request, signal);
   // Only now, because waiting for other logins does not count.
-  const bounded = AbortSignal.any([signal, services.clock.timeout(loginTimeoutMs)]);
+  const limit = openLimit(services.clock, loginTimeoutMs);
+  const bounded = AbortSignal.any([signal, limit.signal]);
+  const whileWaiting = async (wait: () => Promise<void>): Promise<void> =>
+    await limit.standStill(async () => await request.clock.standStill(wait));
   let clean = cleanerOf([]);
   try {
     const lockout = await refuseIfLocked(services, request);
     const fields = await openCredential(services, request);
     if (!fields) throw new RunFailure("credential_deleted", "The credential was deleted.");
     clean = cleanerOf(givenSecrets(request.strategy.strategy, fields));
-    const session = await openSession({ ...request, signal: bounded }, fields);
+    const session = await openSession({ ...request, signal: bounded, whileWaiting }, fields);
     const loggedIn = loggedInWith(request.strategy.strategy, fields, session);
     await clearRejections(services, request, lockout);
+    metrics.logins.add({ result: "ok" });
     return loggedIn;
   } catch (error) {
+    const wasRejected = error instanceof LoginFailure && error.rejected;
+    metrics.logins.add({ result: wasRejected ? "rejected" : signal.aborted ? "stopped" : "failed" });
     // The target has counted it, whatever happens to the run.
-    const more =
-      error instanceof LoginFailure && error.rejected ? await countRejection(services, request) : "";
+    const more = wasRejected ? await countRejection(services, request) : "";
     signal.throwIfAborted();
     if (bounded.aborted)
       throw new RunFailure("login", `The login took longer than ${loginTimeoutMs / 1000} s.`);
@@ -79,6 +88,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
     }
     throw error;
   } finally {
+    limit.end();
     await endTurn();
   }
 }

@@ -5,7 +5,7 @@ import { Secret } from "#lib/secret.ts";
 import { readCredential, readWithOrigins, writeWithOrigins } from "#domain/destination.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import type { Destination } from "./destination.ts";
-import type { CredentialFields } from "./login-context.ts";
+import type { CredentialFields } from "./login-values.ts";
 import { mustBeBound, openSealed } from "./open-credential-bytes.ts";
 import { recordOpening } from "./record-use.ts";
 import type { EngineServices } from "#engine/services.ts";

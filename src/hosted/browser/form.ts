@@ -189,8 +189,14 @@ function sendOnce(form: HTMLFormElement, say: Say): void {
     button.textContent = isSending ? say("sending") : label;
     status.textContent = isSending ? say("sending") : "";
   };
+  const tell = (text: string, className: string): void =>
+    void Object.assign(status, { textContent: text, className });
+  addEventListener("online", () => tell("", "sending unseen"));
   form.addEventListener("submit", (event) => {
-    if (button.disabled) event.preventDefault();
+    // The browser's own error page would lose what was typed. A frame has its own way to say it.
+    const isOffline = !navigator.onLine && say("offline") !== "";
+    if (isOffline) tell(say("offline"), "error");
+    if (button.disabled || isOffline) event.preventDefault();
     else set(true);
     // No answer, or the person cancelled it: the form may be sent again, and still creates only one credential.
     setTimeout(() => set(false), AGAIN_MS);

@@ -2,6 +2,7 @@ import type { StreamedBody } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { flowFrom, NodeFailure, type NodeContext } from "#nodes/define-node.ts";
+import { fileOfFlow, type GivenFile } from "#nodes/given-file.ts";
 import { kindOf } from "#nodes/records/expression-value.ts";
 import type { HttpRequest } from "./http-config.ts";
 import { fileIn } from "#nodes/records/record-file.ts";
@@ -13,11 +14,6 @@ export interface Body {
 }
 
 /** The output of a node as a file. */
-interface GivenFile extends StreamedBody {
-  readonly filename: string | null;
-  readonly contentType: string | null;
-}
-
 const UNKNOWN_TYPE = "application/octet-stream";
 /** RFC 9110, 8.3: a type with parameters. The caller's value may be anything. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\t\u0020-\u007e]*)?$/;
@@ -144,21 +140,5 @@ function typeOf({ contentType }: GivenFile): string {
  */
 function fileOf(context: NodeContext, source: string, record: Json | undefined): GivenFile | null {
   if (source === context.node.config["for_each"]) return fileIn(record, "The request");
-  const flow = flowFrom(context, source);
-  if (flow.kind === "records" || flow.value.form === "absent") return null;
-  const { value } = flow;
-  if (value.form === "file") return value;
-  const [text, contentType] =
-    value.form === "text"
-      ? [value.text, "text/plain;charset=utf-8"]
-      : [JSON.stringify(value.json), "application/json"];
-  const bytes = Buffer.from(text, "utf8");
-  return {
-    filename: null,
-    contentType,
-    sizeBytes: bytes.byteLength,
-    open: async function* () {
-      yield bytes;
-    },
-  };
+  return fileOfFlow(flowFrom(context, source));
 }

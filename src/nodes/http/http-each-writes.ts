@@ -9,7 +9,8 @@ import type { RequestContext } from "./http-exchange.ts";
 import { withJson } from "./http-json.ts";
 import { extractFields, prepareNodeRequest } from "./http-submit.ts";
 import { isThere } from "./http-verify.ts";
-import { executeWrite, textOutcome, type Write, type Written } from "./http-writes.ts";
+import { executeWrite, textOutcome, type Write } from "./http-writes.ts";
+import type { Written } from "#nodes/settle-write.ts";
 import { inLanes } from "#nodes/records/lanes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "#nodes/records/record-flow.ts";
 

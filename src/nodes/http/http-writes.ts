@@ -2,6 +2,7 @@ import { OutboundError, type OutboundRequest, type OutboundResponse } from "#dom
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { NodeFailure, type KnownWrite, type NodeContext } from "#nodes/define-node.ts";
+import { settleKnown, settleWrite, type Written } from "#nodes/settle-write.ts";
 import { retryAfterMs } from "#lib/retry-delay.ts";
 import type { HttpConfig } from "./http-config.ts";
 import {
@@ -30,9 +31,6 @@ export interface Write {
   readonly lookUp: (() => Promise<boolean>) | null;
 }
 
-/** The outcome of a write: its output, or the fact that the operator must decide. */
-export type Written = { readonly gave: Json } | "in_doubt";
-
 /**
  * Executes one write, unless it is already done: its intent is committed before it is sent. An uncertain write is looked up;
  * if that is impossible, the operator decides or the node fails, depending on `on_unknown`. Throws NodeFailure.
@@ -43,17 +41,15 @@ export async function executeWrite(
   write: Write,
   known: KnownWrite | undefined,
 ): Promise<Written> {
-  // Null: its answer was lost, and the operator said that it happened.
-  if (known?.status === "done") return { gave: known.outcome ?? write.whenFound };
-  if (known?.status === "refused")
-    throw new NodeFailure(`${write.subject.place} was already refused by the target.`);
-  if (known?.status === "in_doubt") {
-    // A form's request would be different by now.
-    const request = write.lookUp === null && config.submit === undefined ? await write.prepare() : null;
-    const why = "the worker was lost while the request was in progress";
-    const settled = await settle(context, config, write, { why, request });
-    if (settled !== "not_there") return settled;
-  }
+  const uncertain = { ...write, place: write.subject.place, onUnknown: config.on_unknown };
+  // A form's request would be different by now.
+  const again = async (): Promise<PreparedRequest | null> =>
+    write.lookUp === null && config.submit === undefined ? await write.prepare() : null;
+  const before = await settleKnown(context, uncertain, known, {
+    why: "the worker was lost while the request was in progress",
+    request: again,
+  });
+  if (before !== "not_there") return before;
   const attempts = Math.max(1, context.node.retry.attempts);
   for (let attempt = 1; ; attempt += 1) {
     context.signal.throwIfAborted();
@@ -61,7 +57,7 @@ export async function executeWrite(
     const sent = await sendOnce(context, config, write, request);
     if (sent.kind === "done") return { gave: await finish(context, write, sent.response) };
     if (sent.kind === "doubt" || sent.kind === "unlikely") {
-      const settled = await settle(context, config, write, { why: sent.why, request });
+      const settled = await settleWrite(context, uncertain, { why: sent.why, request });
       if (settled !== "not_there") return settled;
     }
     if (sent.kind === "refused" || sent.kind === "unlikely") {
@@ -177,29 +173,6 @@ async function finish(context: NodeContext, write: Write, response: OutboundResp
   }
   await context.writes.finish(write.ordinal, gave);
   return gave;
-}
-
-/** Resolves an uncertain write. */
-async function settle(
-  context: NodeContext,
-  config: HttpConfig,
-  write: Write,
-  { why, request }: { readonly why: string; readonly request: PreparedRequest | null },
-): Promise<Written | "not_there"> {
-  if (write.lookUp !== null) {
-    if (!(await write.lookUp())) {
-      await context.writes.ruleOut(write.ordinal);
-      return "not_there";
-    }
-    await context.writes.finish(write.ordinal, write.whenFound);
-    return { gave: write.whenFound };
-  }
-  await context.writes.doubt(write.ordinal, why, request);
-  if (config.on_unknown === "fail")
-    throw new NodeFailure(
-      `${write.subject.place} may have happened: ${why}. The node has \`on_unknown: fail\`.`,
-    );
-  return "in_doubt";
 }
 
 /** The text of an answer as the output of a node without `records`. */

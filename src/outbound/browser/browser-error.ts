@@ -22,6 +22,8 @@ export type BrowserFailure =
   | "secret_refused"
   /** The logged-in state is over the limit. */
   | "state_too_large"
+  /** The page downloaded more than it may; the browser was ended. */
+  | "download_too_large"
   /** The page or the driver failed in another way. */
   | "page";
 

@@ -44,8 +44,11 @@ export function openBrowsers(options: {
   const { gate, settings, log, folder = tmpdir() } = options;
   const open = new Watch();
   const places = new Places(settings.max);
-  const take = async (signal: AbortSignal): Promise<readonly [folder: RunFolder, leave: () => void]> => {
-    const leave = await places.enter(signal);
+  const take = async ({
+    signal,
+    whileWaiting,
+  }: BrowserRequest): Promise<readonly [folder: RunFolder, leave: () => void]> => {
+    const leave = await places.enter(signal, whileWaiting);
     try {
       return [await takeRunFolder(folder, settings.uids), leave];
     } catch (error) {
@@ -54,7 +57,7 @@ export function openBrowsers(options: {
     }
   };
   const openOne = async (program: string, request: BrowserRequest): Promise<OpenBrowser> => {
-    const [runFolder, leave] = await take(request.signal);
+    const [runFolder, leave] = await take(request);
     const { sandbox, memoryBytes } = settings;
     const means = { gate, program, sandbox, memoryBytes, folder: runFolder };
     let browser: WatchedBrowser | null = null;
@@ -126,10 +129,13 @@ class Places {
   }
 
   /** Resolves with the function that gives the place back, which may be called more than once. */
-  async enter(signal: AbortSignal): Promise<() => void> {
+  async enter(
+    signal: AbortSignal,
+    whileWaiting: BrowserRequest["whileWaiting"] = async (wait) => await wait(),
+  ): Promise<() => void> {
     if (signal.aborted) throw new BrowserError("cancelled", "the run was stopped");
     if (this.#free > 0) this.#free--;
-    else await this.#wait(signal);
+    else await whileWaiting(async () => await this.#wait(signal));
     let isHeld = true;
     return () => {
       if (!isHeld) return;

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Secret } from "#lib/secret.ts";
@@ -7,10 +7,12 @@ import type { Gate } from "#outbound/gate.ts";
 import type { GateProxy } from "#outbound/gate-proxy.ts";
 import { BrowserError } from "./browser-error.ts";
 import { guardDocuments } from "./documents.ts";
+import { watchConsole } from "./console-errors.ts";
 import { loadDriver } from "./driver.ts";
 import { explainFailure, explainStart } from "./explain.ts";
 import { fillSecret, type SecretField } from "./fill-secret.ts";
 import { writeLauncher } from "./launcher.ts";
+import { takePicture, type PictureRequest } from "./picture.ts";
 import { ownMemoryOf, ProcessTree, type Processes } from "./process-tree.ts";
 import { admitConnection, hostsOf, mayBeDocument, type Reach } from "./reach.ts";
 import { RefusedRequests, type RefusedRequest } from "./refused-requests.ts";
@@ -30,6 +32,10 @@ export interface BrowserRequest extends Reach {
   readonly timeoutMs: number;
   /** The most that `captureState` returns, in bytes of JSON. */
   readonly stateBytesMax?: number;
+  /** The most that pages may download together, in bytes; undefined: downloads are refused. */
+  readonly downloadBytesMax?: number | undefined;
+  /** Called with the wait for a place, if there is none. */
+  readonly whileWaiting?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
   /** Ends the browser. */
   readonly signal: AbortSignal;
 }
@@ -49,6 +55,10 @@ export interface OpenBrowser {
   fillSecret(field: Locator, secret: Secret, options: Pick<SecretField, "how" | "timeoutMs">): Promise<void>;
   /** What belongs to `hosts`: cookies, local and session storage, IndexedDB. Throws BrowserError (`state_too_large`). */
   captureState(): Promise<CapturedState>;
+  /** A picture of a page of this browser; null: there is none. Throws what the driver throws. */
+  takePicture(page: Page, request: PictureRequest): Promise<Buffer | null>;
+  /** The last errors in the pages' consoles. They may have secrets. */
+  consoleErrors(): readonly string[];
   /** Requests that were refused so far. */
   refused(): readonly RefusedRequest[];
   /** Why the browser was ended before it was closed, or null. */
@@ -120,6 +130,7 @@ class BrowserLife implements WatchedBrowser {
   #browser: Browser | null = null;
   #context: BrowserContext | null = null;
   #page: Page | null = null;
+  #consoleErrors: () => readonly string[] = () => [];
   #tree: ProcessTree | null = null;
   #failure: BrowserError | null = null;
   #closing: Promise<void> | null = null;
@@ -178,9 +189,10 @@ class BrowserLife implements WatchedBrowser {
     const context = await browser.newContext({
       proxy: { server, username, password },
       serviceWorkers: "block",
-      acceptDownloads: false,
+      acceptDownloads: this.#request.downloadBytesMax !== undefined,
     });
     this.#context = context;
+    this.#consoleErrors = watchConsole(context);
     const guarded = await guardDocuments(context, this.#request, proxy, this.#refused, (origin) =>
       this.#end(
         new BrowserError("origin_refused", `a document came from ${origin}, which is not one of the hosts`),
@@ -218,6 +230,14 @@ class BrowserLife implements WatchedBrowser {
     return mayBeDocument(this.#request, url);
   }
 
+  async takePicture(page: Page, request: PictureRequest): Promise<Buffer | null> {
+    return await takePicture(this.context, page, request);
+  }
+
+  consoleErrors(): readonly string[] {
+    return this.#consoleErrors();
+  }
+
   refused(): readonly RefusedRequest[] {
     return this.#refused.list();
   }
@@ -252,6 +272,11 @@ class BrowserLife implements WatchedBrowser {
     const megabytes = Math.round(this.#means.memoryBytes / 1_048_576);
     if (ownMemoryOf(pids) > this.#means.memoryBytes)
       this.#end(new BrowserError("browser_memory", `the browser took more than ${megabytes} MiB of memory`));
+    const { downloadBytesMax = Infinity } = this.#request;
+    if (downloadBytesMax < Infinity && sizeOf(this.#means.folder.artifacts) > downloadBytesMax)
+      this.#end(
+        new BrowserError("download_too_large", `the page downloaded more than ${downloadBytesMax} bytes`),
+      );
   }
 
   #throwIfOver(): void {
@@ -291,4 +316,12 @@ class BrowserLife implements WatchedBrowser {
     await this.#means.folder.remove().catch(() => undefined);
     this.#onClosed();
   }
+}
+
+/** The bytes of the files in a folder, which may change meanwhile. */
+function sizeOf(folder: string): number {
+  return readdirSync(folder).reduce((sum, name) => {
+    const { size = 0 } = statSync(join(folder, name), { throwIfNoEntry: false }) ?? {};
+    return sum + size;
+  }, 0);
 }

@@ -3,7 +3,7 @@ import { conditionFindings } from "#answers/browser/condition.ts";
 import { stepFindings } from "#answers/browser/check-steps.ts";
 import { NO_SINK, runSteps } from "#answers/browser/run-steps.ts";
 import { StepFailure } from "#answers/browser/step-failure.ts";
-import { conditionSchema, stepsSchema } from "#answers/browser/step-schema.ts";
+import { conditionSchema, evidenceSchema, stepsSchema } from "#answers/browser/step-schema.ts";
 import { TEMPLATE } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { resourcesOf } from "#domain/strategy.ts";
@@ -33,6 +33,7 @@ const schema = Type.Object(
           "Origins besides the `hosts` from which the pages may load scripts, pictures and data, such as `https://cdn.example.com`. Their scripts can read what is typed into the pages, so the credential is bound to them like to the hosts.",
       }),
     ),
+    evidence: Type.Optional(evidenceSchema(["on_failure", "off"])),
     expired: Type.Optional(
       conditionSchema(
         "login",
@@ -126,24 +127,24 @@ async function inBrowser(context: LoginContext, config: BrowserLogin): Promise<L
     return await context.browse(async (browser) => await logInBy(context, browser, config));
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error;
-    const { code, kind, path, message } = error;
+    const { code, kind, path, message, evidence } = error;
     const place = path.length === 0 ? "login:" : "login";
-    throw new LoginFailure(`${place} ${message}`, { rejected: code === "rejected", kind });
+    throw new LoginFailure(`${place} ${message}`, { rejected: code === "rejected", kind, evidence });
   }
 }
 
 async function logInBy(
   context: LoginContext,
   browser: LoginBrowser,
-  { steps, session }: BrowserLogin,
+  { steps, session, evidence }: BrowserLogin,
 ): Promise<LoginSession> {
   let place = "login";
   await runSteps(
     {
       place: "login",
       browser,
-      signal: context.signal,
       sink: NO_SINK,
+      looks: evidence !== "off",
       render: async (template) => await renderAt(context.expressions, place, template),
       begin: (step) => {
         place = `login ${step}`;

@@ -45,10 +45,24 @@ async function assertNothingLeft(stage: Stage, pidsOf: () => readonly number[]):
   await until("no process is left", () => pidsOf().length === 0);
 }
 
+/** A folder for what the driver leaves, apart from that of other tests, which have drivers of their own. */
+function ownTemporaryFolder(t: TestContext): string {
+  const shared = process.env["TMPDIR"];
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-temporary-"));
+  chmodSync(folder, 0o755);
+  process.env["TMPDIR"] = folder;
+  t.after(() => {
+    if (shared === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = shared;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
 test("a browser has a user, a folder and an environment of its own, and its sandbox", async (t) => {
-  const before = new Set(readdirSync(tmpdir()).filter((name) => name.startsWith("playwright")));
   const site = await startSite(t, { "/": "<p>page</p>" });
   const stage = await openStage(t, { settings: { max: 2 } });
+  const temporary = ownTemporaryFolder(t);
   const [one, two] = [await stage.open({ hosts: [site.origin] }), await stage.open({ hosts: [site.origin] })];
   await one.page.goto(`${site.origin}/`);
   const pidsOf = watchTrees(stage.folder);
@@ -79,7 +93,7 @@ test("a browser has a user, a folder and an environment of its own, and its sand
   await Promise.all([one.close(), two.close()]);
   await assertNothingLeft(stage, pidsOf);
   assert.deepEqual(
-    readdirSync(tmpdir()).filter((name) => name.startsWith("playwright") && !before.has(name)),
+    readdirSync(temporary).filter((name) => name.startsWith("playwright")),
     [],
   );
 });

@@ -1,45 +1,26 @@
-import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { pino } from "pino";
 import { openBrowsers, type Browsers, type BrowserSettings } from "#outbound/browser/browsers.ts";
 import type { BrowserRequest, OpenBrowser } from "#outbound/browser/open-browser.ts";
 import { openGate, type GateOptions } from "#outbound/gate.ts";
 import { SETTINGS } from "./browser-settings.ts";
-import { findProgram } from "../../hosted/chromium.ts";
+import { openProgram } from "../../browser/program.ts";
 
 const certificate = (name: string): string =>
   readFileSync(join(import.meta.dirname, "../certificate", name), "utf8");
 const CERTIFICATE = { key: certificate("portal.test.key.pem"), cert: certificate("portal.test.pem") };
 
-/**
- * The Chromium of the tests, as a file that every user may start. `edit` is a line of shell that may change the arguments before
- * they reach Chromium, to see what happens without one of them, or set PREFIX to a command that starts it.
- */
-export async function prepareProgram(context: TestContext, edit = ":"): Promise<string> {
-  const program = await findProgram();
-  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-program-"));
-  context.after(() => {
-    rmSync(folder, { recursive: true, force: true });
-    program.remove();
-  });
-  chmodSync(folder, 0o755);
-  // One that was unpacked is its owner's alone.
-  const unpacked = dirname(program.path);
-  if (unpacked.startsWith(tmpdir()) && statSync(unpacked).uid === process.getuid?.())
-    execFileSync("chmod", ["-R", "a+rX", unpacked]);
-  const { HOME: _, ...environment } = program.environment;
-  const path = join(folder, "chromium");
-  const exports = Object.entries(environment).map(([name, value]) => `export ${name}='${value}'`);
-  writeFileSync(path, ["#!/bin/sh", ...exports, edit, `exec $PREFIX '${program.path}' "$@"`, ""].join("\n"), {
-    mode: 0o755,
-  });
-  return path;
+/** The Chromium of the tests, until the test ends (`openProgram`). */
+export async function prepareProgram(context: TestContext, edit?: string): Promise<string> {
+  const program = await openProgram(edit);
+  context.after(() => program.remove());
+  return program.path;
 }
 
 /** A line for `prepareProgram` that removes every argument which begins with this. */

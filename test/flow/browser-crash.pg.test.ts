@@ -1,0 +1,144 @@
+// docs/browser.md#writes: wherever the worker dies in a browser's run, a read is repeated and a write is not; no browser stays.
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+import type { Failpoint } from "#lib/failpoint.ts";
+import { openProgram } from "../browser/program.ts";
+import { eventually, until } from "../eventually.ts";
+import { openCaller } from "../caller.ts";
+import { openTarget, type Target } from "../documents/target.ts";
+import { assertInvariants } from "../invariants.ts";
+import { untilDead } from "../processes.ts";
+import { install } from "../service.ts";
+import { inTier } from "../tiers.ts";
+
+const documents = (target: string) => [
+  `blueprint: reads
+account: acme
+hosts: ["${target}"]
+nodes:
+  - id: read
+    type: browser
+    steps:
+      - goto: ${target}/page
+      - extract: { fields: { title: h1 } }
+  - { id: out, type: output, refKey: out, from: read }`,
+  `blueprint: writes
+account: acme
+hosts: ["${target}"]
+nodes:
+  - id: sent
+    type: browser
+    effect: write
+    steps:
+      - goto: ${target}/page
+      - commit: true
+      - click: { role: button, name: Send }
+      - expect: { visible: { text: Thank you } }
+  - { id: out, type: output, refKey: out, from: sent }`,
+];
+
+const PAGE = `<!doctype html><h1>Page</h1><button>Send</button><p></p><script>
+  document.querySelector("button").onclick = async () => {
+    await fetch("/orders", { method: "POST" });
+    document.querySelector("p").textContent = "Thank you";
+  };
+</script>`;
+
+let program: Awaited<ReturnType<typeof openProgram>>;
+let target: Target;
+let installation: Awaited<ReturnType<typeof install>>;
+let key: string;
+let folder: string;
+let orders = 0;
+
+before(async () => {
+  program = await openProgram();
+  target = await openTarget();
+  folder = mkdtempSync(join(tmpdir(), "latchkey-test-crash-"));
+  chmodSync(folder, 0o755);
+  installation = await install({ LATCHKEY_BROWSER: program.path, TMPDIR: folder });
+  await installation.apply("account: acme\nname: Acme", ...documents(target.url));
+  key = await installation.createKey("acme");
+  target.on("GET /page", { html: PAGE });
+  target.on("POST /orders", () => {
+    orders += 1;
+    return { json: {} };
+  });
+});
+afterEach(async () => await assertInvariants(installation));
+after(async () => {
+  await installation?.[Symbol.asyncDispose]();
+  await target?.[Symbol.asyncDispose]();
+  program?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Processes of this installation's browsers: their folders are in its own. */
+function browsers(): readonly string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(folder);
+    } catch {
+      return false;
+    }
+  });
+}
+
+type Case = readonly [
+  point: Failpoint,
+  hit: number,
+  what: "reads" | "writes",
+  orders: 0 | 1,
+  isAsked: boolean,
+];
+/** The write's steps: 1 goto, 2 commit, 3 click, 4 expect. */
+const CASES: readonly Case[] = [
+  ["browser.after_open", 1, "reads", 0, false],
+  ["browser.before_step", 1, "reads", 0, false],
+  ["browser.before_step", 2, "reads", 0, false],
+  ["browser.after_steps", 1, "reads", 0, false],
+  ["step.before_finish", 1, "reads", 0, false],
+  ["step.after_finish", 1, "reads", 0, false],
+  ["browser.after_open", 1, "writes", 1, false],
+  ["browser.before_step", 2, "writes", 1, false],
+  ["write.before_intent", 1, "writes", 1, false],
+  ["write.after_intent", 1, "writes", 0, true],
+  ["browser.before_step", 3, "writes", 0, true],
+  ["browser.before_step", 4, "writes", 1, true],
+  ["browser.after_steps", 1, "writes", 1, true],
+  ["write.after_outcome", 1, "writes", 1, false],
+  ["step.before_finish", 1, "writes", 1, false],
+];
+const isRepresentative = ([point, hit, what]: Case): boolean =>
+  (what === "reads" && point === "browser.after_steps") ||
+  (what === "writes" && point === "browser.before_step" && hit === 4);
+
+for (const [point, hit, what, expected, isAsked] of inTier(CASES, isRepresentative)) {
+  test(`killed at ${point} (${hit}) a Blueprint that ${what} does so once, and leaves no browser`, async () => {
+    orders = 0;
+    const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill:${hit}` });
+    const { body } = await openCaller(dying.url, key).post(`/blueprints/${what}/trigger`, {});
+    await untilDead(dying);
+    await until("its browser is gone", () => browsers().length === 0);
+    const service = await installation.serveProcess();
+    const caller = openCaller(service.url, key);
+    if (isAsked) {
+      await eventually("it waits for the operator", async () => {
+        const status = await caller.get(`/blueprint-runs/${body.id}/status`);
+        return status.body.progress_step === "awaiting_review" ? true : undefined;
+      });
+      // The click was on its way when the worker died: the target may have it or not, but nobody clicks again.
+      assert.ok(orders <= expected, `${orders} orders`);
+      const decided = await installation.command("reviews", "write", body.id, "sent", "0", "--happened");
+      assert.equal(decided.code, 0, decided.stderr);
+    }
+    const { body: ended } = await caller.waitForRun(body.id, 30_000);
+    assert.equal(ended.status, "completed");
+    if (!isAsked) assert.equal(orders, expected);
+    await service.end("SIGKILL");
+    await until("nothing of its browsers is left", () => browsers().length === 0);
+  });
+}
