@@ -21,9 +21,10 @@ if (!root) throw new Error("index.html has no #root.");
 createRoot(root).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-      <Notifications position="bottom-right" />
       <QueryClientProvider client={openQueries()}>
         <Router base={new URL(document.baseURI).pathname.replace(/\/$/, "")}>
+          {/* Messages have links. */}
+          <Notifications position="bottom-right" />
           <Gate />
         </Router>
       </QueryClientProvider>

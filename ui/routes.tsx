@@ -119,11 +119,23 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/credential-list.tsx")).CredentialListPage),
   },
   {
+    path: "/credentials/:credentialId",
+    title: "Credential",
+    permission: "credential.read",
+    page: page(async () => (await import("./pages/credential.tsx")).CredentialPage),
+  },
+  {
     path: "/sessions",
     title: "Sessions",
     permission: "credential.read",
     nav: { group: "Set up", key: "e" },
     page: page(async () => (await import("./pages/session-list.tsx")).SessionListPage),
+  },
+  {
+    path: "/sessions/:sessionId",
+    title: "Session",
+    permission: "credential.read",
+    page: page(async () => (await import("./pages/session.tsx")).SessionPage),
   },
   {
     path: "/secrets",
@@ -165,6 +177,13 @@ export const ROUTES: readonly Route[] = [
     permission: "operator.read",
     nav: { group: "Manage", key: "p" },
     page: page(async () => (await import("./pages/operator-list.tsx")).OperatorListPage),
+  },
+  {
+    path: "/tokens",
+    title: "Operator tokens",
+    permission: "token.read",
+    nav: { group: "Manage", key: "n" },
+    page: page(async () => (await import("./pages/token-list.tsx")).TokenListPage),
   },
   {
     path: "/system",

@@ -1,4 +1,5 @@
 import * as reviews from "#actions/operators/review-records.ts";
+import { noteAtReview } from "#actions/operators/review-presence.ts";
 import type * as contract from "#contract/operator/reviews.ts";
 import type { Handler } from "./context.ts";
 
@@ -21,3 +22,8 @@ export const postApprove: Handler<typeof contract.approveReview> = async (contex
 
 export const postReject: Handler<typeof contract.rejectReview> = async (context, { params, body }) =>
   await reviews.rejectReview(context.services, context.caller, idOf(params), body.reason);
+
+export const postPresence: Handler<typeof contract.noteAtReview> = async (
+  { services, caller },
+  { params, body },
+) => await noteAtReview(services, caller, idOf(params), body.state);

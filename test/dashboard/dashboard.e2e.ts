@@ -25,6 +25,8 @@ before(async () => {
 after(async () => await stage?.[Symbol.asyncDispose]());
 
 test("the page and its files come with headers that leave nothing open, compressed, and forever", async () => {
+  const first = await fetch(`${url}/`, { redirect: "manual" });
+  assert.deepEqual([first.status, first.headers.get("location")], [302, "/dashboard"]);
   const page = await fetch(`${url}/dashboard/runs/anything`);
   const policy = page.headers.get("content-security-policy") ?? "";
   assert.match(policy, /default-src 'none'.*script-src 'self'; .*frame-ancestors 'none'/);
@@ -118,6 +120,8 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   await page.getByRole("button", { name: "Copied" }).waitFor();
   const copied = await page.evaluate<string>("navigator.clipboard.readText()");
   assert.equal(new Set(copied.split("\n")).size, 10);
+  // Written down by hand, none of them has a character that looks like another.
+  for (const code of copied.split("\n")) assert.match(code, /^R(-[2-9A-HJ-NP-Z]{4}){5}$/);
   await page.getByRole("button", { name: "I've saved these codes" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await context.close();
@@ -187,6 +191,9 @@ test("a viewer sees that a review waits, and neither its records nor a way to de
   await page.goto(`${url}/dashboard/runs/${run}`);
   await page.getByText("This run awaits a review").waitFor();
   assert.equal(await page.getByRole("button", { name: "Cancel the run" }).count(), 0);
+  // Nothing runs meanwhile, and the list of Blueprints does not say so.
+  await page.goto(`${url}/dashboard/blueprints`);
+  await page.getByRole("row", { name: /supplier-invoices.*Awaiting review/s }).waitFor();
   await page.context().close();
 });
 
@@ -225,7 +232,7 @@ test("what is forever wants the second factor, and goes on when it is given", as
   // The code has given the session another token.
   await other.getByRole("button", { name: "Approve" }).click();
   await other.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-  await other.getByText("Decided by").waitFor();
+  await other.getByText("Approved. The run continues.").waitFor();
   await context.close();
 });
 
@@ -281,6 +288,7 @@ const PAGES = [
   "/keys",
   "/audit",
   "/operators",
+  "/tokens",
   "/system",
   "/me",
   "/none",

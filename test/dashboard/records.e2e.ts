@@ -47,7 +47,7 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   await dialog.getByText("2 records still have errors").waitFor();
   await dialog.getByRole("button", { name: "Exclude 2 and approve" }).waitFor();
   await dialog.getByRole("button", { name: "Approve with errors" }).waitFor();
-  await page.waitForFunction("document.activeElement.textContent === 'Back'");
+  await page.waitForFunction("document.activeElement.textContent === 'Cancel'");
   await page.keyboard.press("Enter");
   await dialog.waitFor({ state: "detached" });
   await page.getByLabel("supplier of record 2").fill("Southgate");
@@ -84,7 +84,7 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   await page.getByText("Decided by").waitFor();
   await page.getByText("The supplier was missing").waitFor();
   assert.equal(await page.evaluate(isAsked), false, "what is decided is kept nowhere");
-  await page.getByRole("link", { name: "To be reviewed" }).click();
+  await page.getByRole("main").getByRole("link", { name: "To be reviewed" }).click();
   const records = page.getByRole("region", { name: "Records" });
   await records.getByRole("cell", { name: "Southgate" }).waitFor();
   assert.equal(await records.getByRole("row").count(), 3);
@@ -278,7 +278,7 @@ test("what comes from outside is text, wherever it is shown", async () => {
   assert.equal(await page.getByLabel("number of record 2").inputValue(), HOSTILE[1]);
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-  await page.getByText("Decided by").waitFor();
+  await page.getByText("Approved. The run continues.").waitFor();
   await page.goto(`${url}/dashboard/runs/${run}`);
   await page
     .getByRole("region", { name: "Records" })
@@ -351,6 +351,7 @@ test(
       ["/keys", 1],
       ["/audit", 0],
       ["/operators", 0],
+      ["/tokens", 0],
       ["/system", 0],
       ["", 0],
       [`/runs/${run}`, 1],

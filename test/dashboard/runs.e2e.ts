@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
+import { axeLightAndDark } from "../axe.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 let stage: DashboardStage;
@@ -169,4 +170,51 @@ test("a line that is no origin is named before anything is sent", async () => {
   await page.getByText("Line 2: an origin is only scheme, host and port").waitFor();
   assert.equal(isSent, false);
   assert.deepEqual(stage.problems, []);
+});
+
+test("a Blueprint's health is told in rates, durations and records, by day", async () => {
+  const health = await stage.openPage("viewer", "/blueprints/acme/supplier-invoices?tab=health");
+  const last = health.getByRole("region", { name: "Last 30 days" });
+  const rate = /^\d+(\.\d)? %$/;
+  await last.getByText(rate).waitFor();
+  await last.getByText("95th percentile").waitFor();
+  await health.getByRole("table", { name: "By day" }).getByText(rate).waitFor();
+  assert.deepEqual(await axeLightAndDark(health), []);
+  await last.getByRole("link", { name: "View failed runs" }).click();
+  await health
+    .getByRole("link", { name: /week 46/ })
+    .first()
+    .waitFor();
+  await health.context().close();
+});
+
+test("an operator token is made, shown once, works with its role, is listed with its last use, and revoked", async () => {
+  page = await stage.openPage("admin", "/tokens");
+  await page.getByRole("heading", { name: "No operator tokens yet" }).waitFor();
+  assert.deepEqual(await axeLightAndDark(page), [], "no operator tokens");
+  await page.getByRole("button", { name: "New token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Label").fill("Continuous integration");
+  await dialog.getByLabel("Role").selectOption("reviewer");
+  await dialog.getByText("Can see runs and their results and decide reviews").waitFor();
+  await dialog.getByLabel("Expires after").selectOption("30 days");
+  assert.deepEqual(await axeLightAndDark(page), [], "a new operator token");
+  await dialog.getByRole("button", { name: "Create token" }).click();
+  const token = (await page.getByText(/^lko_/).textContent()) ?? "";
+  assert.deepEqual(await axeLightAndDark(page), [], "an operator token that is shown once");
+  await page.getByRole("button", { name: "I've saved it" }).click();
+  const asked = async (path: string): Promise<number> =>
+    (await stage.operators.withToken(token, "GET", path)).status;
+  assert.deepEqual([await asked("/runs"), await asked("/keys")], [200, 403]);
+  await page.reload();
+  const row = page.getByRole("row", { name: /Continuous integration.*reviewer.*Active, expires/ });
+  await row.waitFor();
+  assert.doesNotMatch((await row.textContent()) ?? "", /never/, "its last use");
+  assert.ok(!(await page.content()).includes(token.slice(4, 20)));
+  assert.deepEqual(await axeLightAndDark(page), [], "operator tokens");
+  await page.getByRole("button", { name: "Revoke Continuous integration" }).click();
+  await dialog.getByText("are refused from their next request on").waitFor();
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("row", { name: /Continuous integration.*Revoked/ }).waitFor();
+  assert.equal(await asked("/runs"), 401);
 });

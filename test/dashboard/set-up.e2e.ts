@@ -183,6 +183,35 @@ test("an account is changed; what is wrong is said beside its field", async () =
   await page.getByRole("button", { name: "Save changes" }).click();
   await page.getByText("Changes saved.").waitFor();
   await assertAccessible("an account");
+  const form = page.getByRole("region", { name: "Settings" });
+  await form.getByLabel("Retention").fill("a month");
+  await form.getByRole("button", { name: "Save changes" }).click();
+  await form.locator("input[aria-invalid=true]").waitFor();
+  await form.getByLabel("Retention").fill("45d");
+  await form.getByLabel("Other origins may embed the form").check();
+  await form.getByLabel("Origins that may embed the form").fill("https://portal.example.com");
+  await form.getByLabel("Second factor for reviews").selectOption("Always");
+  await form.getByLabel("Limit the requests of each API key").uncheck();
+  await form.getByLabel("Support URL for end users").fill("https://help.example.com");
+  await form.getByRole("button", { name: "Save changes" }).click();
+  const saved = async (): Promise<unknown> => {
+    const rows = await stage.operators.db.query<{ document: string }>(
+      "select document from account where slug = 'acme'",
+    );
+    return JSON.parse(rows[0]?.document ?? "{}");
+  };
+  await until("it is saved", async () => JSON.stringify(await saved()).includes("45d"));
+  assert.deepEqual(await saved(), {
+    account: "acme",
+    allowed_origins: ["https://app.example.com"],
+    branding: { support_url: "https://help.example.com" },
+    embed_origins: ["https://portal.example.com"],
+    name: "Acme Inc.",
+    rate_limit: "off",
+    retention: "45d",
+    review_step_up: "always",
+  });
+  await assertAccessible("all settings of an account");
 });
 
 test("an API key is made, shown once, rotated after a question that says what ends and when, and revoked", async () => {
@@ -250,12 +279,40 @@ test("an account secret is kept for its origins, replaced and deleted, and no pa
   await page.getByRole("heading", { name: "No secrets yet" }).waitFor();
 });
 
+test("a pending session's link is shown on demand, and revoked after a question", async () => {
+  const { body } = await stage.caller.post("/credential-sessions", {
+    strategy_id: "strat_portal",
+    name: "Portal of Eastfield",
+  });
+  await goTo(`/sessions/${body.id}`, "Portal of Eastfield");
+  assert.ok(!(await page.content()).includes(body.hosted_url));
+  await page.getByRole("button", { name: "Show the link" }).click();
+  await page.getByText(body.hosted_url).waitFor();
+  await assertAccessible("a pending session");
+  await page.getByRole("button", { name: "Revoke the session" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke the session" }).click();
+  await page.getByText("The session has expired.").waitFor();
+  assert.equal((await stage.caller.get(`/credential-sessions/${body.id}`)).body.status, "expired");
+});
+
 test("a credential is deleted after a question; the audit log knows, and every chain is in order", async () => {
   await goTo("/sessions", "Sessions");
   await page.getByText("Completed", { exact: true }).waitFor();
   await assertAccessible("sessions");
+  await page.getByRole("link", { name: "Portal of Northwind" }).click();
+  await page.getByRole("heading", { name: "Portal of Northwind", level: 1 }).waitFor();
+  await page.getByText("Its link accepts nothing more").waitFor();
+  await assertAccessible("a session");
   await goTo("/credentials", "Credentials");
   await assertAccessible("credentials");
+  // Found by its name from anywhere.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("textbox", { name: "Search" }).fill("northwi");
+  await page.getByRole("option", { name: /Portal of Northwind\s*Credential/ }).click();
+  await page.getByRole("region", { name: "Used by" }).getByText("Not used yet").waitFor();
+  await assertAccessible("a credential");
+  assert.ok(!(await page.content()).includes("canary-value"));
+  await goTo("/credentials", "Credentials");
   assert.ok(!(await page.content()).includes("canary-value"));
   await page.getByRole("button", { name: "Delete Portal of Northwind" }).click();
   await assertAccessible("a question");
@@ -264,7 +321,8 @@ test("a credential is deleted after a question; the audit log knows, and every c
   await goTo("/audit", "Audit log");
   await page.getByLabel("Action").fill("credential.delete");
   await page.getByRole("button", { name: "Filter" }).click();
-  await page.getByRole("cell", { name: /credential\.delete/ }).waitFor();
+  const entry = page.getByRole("cell", { name: /Credential deleted.*credential\.delete/s });
+  await entry.getByRole("button", { name: /^Copy the ID cred_/ }).waitFor();
   await page.getByRole("button", { name: "Verify integrity" }).click();
   await page.getByText("Verified", { exact: true }).waitFor();
   await assertAccessible("the audit log");
@@ -311,12 +369,10 @@ test("an operator is made, gets another role, and is disabled; the system tells 
   await goTo("/system", "System");
   await page.getByText("Healthy").first().waitFor();
   await assertAccessible("the system");
-  await goTo("/accounts", "Accounts");
-  await assertAccessible("accounts");
-  await goTo("/blueprints", "Blueprints");
-  await assertAccessible("Blueprints");
-  await goTo("/strategies", "Strategies");
-  await assertAccessible("strategies");
+  for (const heading of ["Accounts", "Blueprints", "Strategies"]) {
+    await goTo(`/${heading.toLowerCase()}`, heading);
+    await assertAccessible(heading);
+  }
 });
 
 test("a viewer sees documents and can change nothing", async () => {

@@ -75,6 +75,7 @@ async function write(label: string, text: string): Promise<void> {
 }
 
 const runOf = (): string => /run_\w+/.exec(page.url())?.[0] ?? assert.fail(page.url());
+const linkTo = (id: string) => page.getByRole("main").locator(`a[href$="/runs/${id}"]`);
 const booked = (): number => target.requests.filter(({ path }) => path === "/book").length;
 
 test("an operator signs in, and writes a strategy and a Blueprint", async () => {
@@ -150,7 +151,7 @@ test("the Blueprint is tried, watched live, reviewed with two records edited, an
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
   await page.getByText("Decided by").waitFor();
-  await page.getByRole("link", { name: run }).click();
+  await linkTo(run).click();
   const records = page.getByRole("region", { name: "Records" });
   await records.getByRole("cell", { name: "A-3" }).waitFor();
   assert.equal(await records.getByRole("cell", { name: "5", exact: true }).count(), 2);
@@ -168,9 +169,9 @@ test("it is run again after a warning that it writes again, once for two clicks,
   again = runOf();
   assert.notEqual(again, run);
   await page.getByText("week 47", { exact: true }).waitFor();
-  await page.getByRole("link", { name: run }).click();
+  await linkTo(run).click();
   await page.getByText("Reruns").waitFor();
-  assert.equal(await page.getByRole("link", { name: again }).count(), 1);
+  assert.equal(await linkTo(again).count(), 1);
   const made = await stage.operators.db.query("select 1 from run where again_of = $1", [run]);
   assert.equal(made.length, 1);
 });

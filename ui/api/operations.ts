@@ -17,6 +17,8 @@ import type * as secrets from "#contract/operator/secrets.ts";
 import type * as session from "#contract/operator/session.ts";
 import type * as strategies from "#contract/operator/strategies.ts";
 import type * as system from "#contract/operator/system.ts";
+import type * as tokens from "#contract/operator/tokens.ts";
+import type * as webhooks from "#contract/operator/webhooks.ts";
 import type * as writes from "#contract/operator/writes.ts";
 import { endpoint } from "./request.ts";
 
@@ -61,6 +63,9 @@ export const unlinkOperator = endpoint<typeof operators.unlinkOperator>(
   "post",
   "/operators/{operatorId}/unlink",
 );
+export const listTokens = endpoint<typeof tokens.listTokens>("get", "/tokens");
+export const createToken = endpoint<typeof tokens.createToken>("post", "/tokens");
+export const revokeToken = endpoint<typeof tokens.revokeToken>("post", "/tokens/{tokenId}/revoke");
 export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
 export const listFailures = endpoint<typeof finding.listFailures>("get", "/failures");
 export const search = endpoint<typeof finding.search>("get", "/search");
@@ -85,6 +90,10 @@ export const downloadResult = endpoint<typeof runs.downloadResult>(
   "get",
   "/runs/{runId}/results/{resultKey}/download",
 );
+export const readPicture = endpoint<typeof runs.readPicture>(
+  "get",
+  "/runs/{runId}/nodes/{node}/pictures/{index}",
+);
 export const listReviews = endpoint<typeof reviews.listReviews>("get", "/reviews");
 export const readReview = endpoint<typeof reviews.readReview>("get", "/reviews/{reviewId}");
 export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
@@ -93,7 +102,12 @@ export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(
 );
 export const approveReview = endpoint<typeof reviews.approveReview>("post", "/reviews/{reviewId}/approve");
 export const rejectReview = endpoint<typeof reviews.rejectReview>("post", "/reviews/{reviewId}/reject");
+export const noteAtReview = endpoint<typeof reviews.noteAtReview>("post", "/reviews/{reviewId}/presence");
 export const listCredentials = endpoint<typeof credentials.listCredentials>("get", "/credentials");
+export const readCredential = endpoint<typeof credentials.readCredential>(
+  "get",
+  "/credentials/{credentialId}",
+);
 export const unlockCredential = endpoint<typeof credentials.unlockCredential>(
   "post",
   "/credentials/{credentialId}/unlock",
@@ -109,6 +123,18 @@ export const deleteCredential = endpoint<typeof credentials.deleteCredential>(
 export const listCredentialSessions = endpoint<typeof credentials.listCredentialSessions>(
   "get",
   "/credential-sessions",
+);
+export const readCredentialSession = endpoint<typeof credentials.readCredentialSession>(
+  "get",
+  "/credential-sessions/{sessionId}",
+);
+export const linkCredentialSession = endpoint<typeof credentials.linkCredentialSession>(
+  "post",
+  "/credential-sessions/{sessionId}/link",
+);
+export const revokeCredentialSession = endpoint<typeof credentials.revokeCredentialSession>(
+  "post",
+  "/credential-sessions/{sessionId}/revoke",
 );
 export const listWrites = endpoint<typeof writes.listWrites>("get", "/writes");
 export const decideWrite = endpoint<typeof writes.decideWrite>(
@@ -132,6 +158,7 @@ export const exportAudit = endpoint<typeof audit.exportAudit>("get", "/audit/exp
 export const checkConfig = endpoint<typeof config.checkConfig>("post", "/config/check");
 export const planConfig = endpoint<typeof config.planConfig>("post", "/config/plan");
 export const applyConfig = endpoint<typeof config.applyConfig>("post", "/config/apply");
+export const exportConfig = endpoint<typeof config.exportConfig>("get", "/config/export");
 export const readConfigSchema = endpoint<typeof config.readConfigSchema>("get", "/config/schema");
 export const listProposals = endpoint<typeof proposals.listProposals>("get", "/proposals");
 export const readProposal = endpoint<typeof proposals.readProposal>("get", "/proposals/{proposalId}");
@@ -147,6 +174,10 @@ export const listBlueprints = endpoint<typeof blueprints.listBlueprints>("get", 
 export const readBlueprint = endpoint<typeof blueprints.readBlueprint>(
   "get",
   "/accounts/{account}/blueprints/{blueprintKey}",
+);
+export const readBlueprintHealth = endpoint<typeof blueprints.readBlueprintHealth>(
+  "get",
+  "/accounts/{account}/blueprints/{blueprintKey}/health",
 );
 export const listBlueprintVersions = endpoint<typeof blueprints.listBlueprintVersions>(
   "get",
@@ -204,3 +235,29 @@ export const revokeKey = endpoint<typeof keys.revokeKey>("post", "/keys/{keyId}/
 export const listSecrets = endpoint<typeof secrets.listSecrets>("get", "/secrets");
 export const setSecret = endpoint<typeof secrets.setSecret>("post", "/secrets");
 export const deleteSecret = endpoint<typeof secrets.deleteSecret>("delete", "/secrets/{account}/{secret}");
+export const listWebhooks = endpoint<typeof webhooks.listWebhooks>("get", "/webhooks");
+export const createWebhook = endpoint<typeof webhooks.createWebhook>("post", "/webhooks");
+export const rotateWebhook = endpoint<typeof webhooks.rotateWebhook>("post", "/webhooks/{webhookId}/rotate");
+export const disableWebhook = endpoint<typeof webhooks.disableWebhook>(
+  "post",
+  "/webhooks/{webhookId}/disable",
+);
+export const enableWebhook = endpoint<typeof webhooks.enableWebhook>("post", "/webhooks/{webhookId}/enable");
+export const deleteWebhook = endpoint<typeof webhooks.deleteWebhook>("delete", "/webhooks/{webhookId}");
+export const listWebhookDeliveries = endpoint<typeof webhooks.listWebhookDeliveries>(
+  "get",
+  "/webhooks/{webhookId}/deliveries",
+);
+export const readWebhookDelivery = endpoint<typeof webhooks.readWebhookDelivery>(
+  "get",
+  "/webhooks/{webhookId}/deliveries/{eventId}",
+);
+export const resendWebhook = endpoint<typeof webhooks.resendWebhook>(
+  "post",
+  "/webhooks/{webhookId}/deliveries/{eventId}/resend",
+);
+export const resendFailedWebhooks = endpoint<typeof webhooks.resendFailedWebhooks>(
+  "post",
+  "/webhooks/{webhookId}/resend-failed",
+);
+export const pingWebhook = endpoint<typeof webhooks.pingWebhook>("post", "/webhooks/{webhookId}/ping");

@@ -5,6 +5,7 @@ import {
   listRuns,
   listWriteGroups,
   listWrites,
+  noteAtReview,
   readReview,
   readRun,
   watchChanges,
@@ -65,7 +66,11 @@ function watch(client: QueryClient): () => void {
       if (runs.length > 0) readAgain(keyOf(listRuns), keyOf(listWrites), keyOf(listWriteGroups));
       if (reviews.length > 0) readAgain(keyOf(listReviews));
       for (const { id } of runs) readAgain(keyOf(readRun, { params: { runId: id } }));
-      for (const { id } of reviews) readAgain(keyOf(readReview, { params: { reviewId: id } }));
+      for (const { id } of reviews)
+        readAgain(keyOf(readReview, { params: { reviewId: id } }), [
+          ...keyOf(noteAtReview),
+          { params: { reviewId: id } },
+        ]);
     });
     source.addEventListener("error", () => {
       setStreaming(false);

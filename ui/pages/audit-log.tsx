@@ -5,13 +5,16 @@ import type { AuditAction } from "#domain/audit-actions.ts";
 import { exportAudit, listAudit } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { addressOf, type AnswerOf } from "../api/request.ts";
+import { Copyable } from "../parts/copyable.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
+import { AUDIT_ACTION_NAMES } from "./audit-actions.ts";
 import { AuditCheck } from "./audit-check.tsx";
 
 type Entry = AnswerOf<typeof listAudit>["items"][number];
@@ -123,7 +126,19 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
       columns={[
         {
           title: "Action",
-          cell: (entry) => <Named name={wordsOf(entry.action)} below={entry.subject_id} />,
+          cell: ({ action, subject_id: subject }) => (
+            <Named
+              name={AUDIT_ACTION_NAMES[action as AuditAction] ?? wordsOf(action)}
+              below={
+                <>
+                  {wordsOf(action)}
+                  <Text size="xs" component="div">
+                    <Copyable text={subject} shown={shortId(subject)} name={`the ID ${subject}`} />
+                  </Text>
+                </>
+              }
+            />
+          ),
         },
         {
           title: "Actor",

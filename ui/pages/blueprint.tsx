@@ -25,6 +25,9 @@ import { VersionList } from "../parts/version-list.tsx";
 import { TryForm, type Blueprint } from "./blueprint-try.tsx";
 
 const GraphDrawing = lazy(async () => ({ default: (await import("../parts/graph.tsx")).GraphDrawing }));
+const BlueprintHealth = lazy(async () => ({
+  default: (await import("./blueprint-health.tsx")).BlueprintHealth,
+}));
 
 export function BlueprintPage() {
   const { account = "", name = "" } = useParams();
@@ -96,8 +99,9 @@ function BlueprintTabs(props: {
       <Tabs.List mb="lg">
         <Tabs.Tab value="graph">Graph</Tabs.Tab>
         <Tabs.Tab value="document">Document</Tabs.Tab>
+        <Tabs.Tab value="health">Health</Tabs.Tab>
         <Tabs.Tab value="versions">Versions</Tabs.Tab>
-        {may("run.trigger") && !blueprint.retired && <Tabs.Tab value="try">Try it</Tabs.Tab>}
+        {may("run.try") && !blueprint.retired && <Tabs.Tab value="try">Try it</Tabs.Tab>}
       </Tabs.List>
       <Tabs.Panel value="graph">
         <Stack gap="xl">
@@ -111,6 +115,11 @@ function BlueprintTabs(props: {
       </Tabs.Panel>
       <Tabs.Panel value="document">
         <BlueprintDocument blueprint={blueprint} params={params} onPublished={() => setSearch({})} />
+      </Tabs.Panel>
+      <Tabs.Panel value="health">
+        <Suspense fallback={<Loading what="Loading the health" />}>
+          <BlueprintHealth params={params} />
+        </Suspense>
       </Tabs.Panel>
       <Tabs.Panel value="versions">
         <VersionList

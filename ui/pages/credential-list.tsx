@@ -1,20 +1,17 @@
-import { Anchor, Group, Text } from "@mantine/core";
-import { Link, useLocation } from "wouter";
-import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/labels/states.ts";
-import { deleteCredential, listCredentials, unlockCredential } from "../api/operations.ts";
-import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
+import { Anchor } from "@mantine/core";
+import { Link } from "wouter";
+import { listCredentials } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
-import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { Mark } from "../parts/run-status.tsx";
-import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
+import { CredentialActions, CredentialState } from "./credential-parts.tsx";
 
 type Credential = AnswerOf<typeof listCredentials>["items"][number];
 
@@ -52,7 +49,17 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
       columns={[
         {
           title: "Credential",
-          cell: ({ id, name }) => <Named name={name ?? "No label"} below={id} />,
+          cell: ({ id, name }) => (
+            <Named
+              name={
+                <Anchor component={Link} href={`/credentials/${id}`} fw={600} size="sm">
+                  {name ?? "No label"}
+                </Anchor>
+              }
+              id={id}
+              of={name ?? id}
+            />
+          ),
         },
         {
           title: "Strategy",
@@ -63,7 +70,7 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
             </Anchor>
           ),
         },
-        { title: "State", cell: (each) => <State of={each} /> },
+        { title: "State", cell: (each) => <CredentialState of={each} /> },
         {
           title: "Last used",
           from: "md",
@@ -77,75 +84,8 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
             ),
         },
         { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
-        { title: "Actions", cell: (each) => <Actions of={each} /> },
+        { title: "Actions", cell: (each) => <CredentialActions of={each} /> },
       ]}
     />
-  );
-}
-
-function State({
-  of: { locked_until: until, login_rejections: count, session_until: session },
-}: {
-  readonly of: Credential;
-}) {
-  if (until !== null)
-    return (
-      <>
-        <Mark tone="bad">{names.locked}</Mark>
-        <Text size="xs" c="dimmed">
-          {rejectedName(count)}; unlocks <Time at={until} />
-        </Text>
-      </>
-    );
-  if (count > 0) return <Mark tone="waiting">{rejectedName(count)}</Mark>;
-  if (session !== null) return <Mark tone="good">{names.loggedIn}</Mark>;
-  return <Mark tone="quiet">{names.ready}</Mark>;
-}
-
-function Actions({ of: credential }: { readonly of: Credential }) {
-  const { may } = useSignedIn();
-  const [, go] = useLocation();
-  const name = credential.name ?? credential.id;
-  const input = { params: { credentialId: credential.id } };
-  return (
-    <Group gap="xs">
-      {may("credential.unlock") && credential.login_rejections > 0 && (
-        <AskButton
-          to={unlockCredential}
-          input={input}
-          changes={[keyOf(listCredentials)]}
-          label="Unlock"
-          of={name}
-          title="Unlock this credential?"
-          action="Unlock"
-          done="The credential was unlocked."
-        >
-          Runs can log in with it again. If the login is still wrong, the target may lock its user out.
-        </AskButton>
-      )}
-      {may("run.trigger") && (
-        <TestLoginButton
-          credential={credential.id}
-          name={name}
-          label="Test login"
-          onStarted={(id) => go(`/runs/${id}`)}
-        />
-      )}
-      {may("credential.delete") && (
-        <AskButton
-          to={deleteCredential}
-          input={input}
-          changes={[keyOf(listCredentials)]}
-          label="Delete"
-          of={name}
-          title="Delete this credential permanently?"
-          action="Delete permanently"
-          done="The credential was deleted."
-        >
-          <b>{name}</b> can&apos;t be brought back, also not from a backup. Runs that wait for it fail. The
-          end user can fill in a new form.
-        </AskButton>
-      )}
-    </Group>
   );
 }

@@ -85,7 +85,7 @@ function KeyTable({
       columns={[
         {
           title: "Key",
-          cell: ({ id, name }) => <Named name={name || "No label"} below={id} />,
+          cell: ({ id, name }) => <Named name={name || "No label"} id={id} of={name || id} />,
         },
         { title: "Account", from: "sm", cell: ({ account }) => account },
         {

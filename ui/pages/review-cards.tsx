@@ -1,11 +1,13 @@
 import { Group, Text } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
+import { useArrival } from "../parts/arrival.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import type { ReviewRecord } from "../parts/answers.ts";
-import { ReviewButtons } from "./review-buttons.tsx";
+import { ReviewButtons, ReviewCheckbox } from "./review-buttons.tsx";
 import { RecordProblems, ReviewField } from "./review-field.tsx";
-import { useReviewRecords, type RecordsView } from "./review-records.ts";
+import type { RecordsView } from "./records-view.ts";
+import { useReviewRecords } from "./review-records.ts";
 import styles from "./review-record.module.css";
 
 const CARD_PX = 240;
@@ -25,6 +27,7 @@ export function ReviewCards(view: RecordsView) {
     gap: GAP_PX,
     scrollMargin: top,
   });
+  useArrival(list, view.goTo, (index) => cards.scrollToIndex(index, { align: "center" }));
   const seen = cards.getVirtualItems();
   const [first, last] = [seen[0], seen.at(-1)];
   const { recordAt, fields, failure, retry } = useReviewRecords(view, first?.index ?? 0, last?.index ?? 0);
@@ -42,7 +45,7 @@ export function ReviewCards(view: RecordsView) {
       >
         {seen.map(({ index }) => (
           <li key={index} ref={cards.measureElement} data-index={index}>
-            <Card record={recordAt(index)} fields={fields} view={view} />
+            <Card record={recordAt(index)} index={index} fields={fields} view={view} />
           </li>
         ))}
       </ol>
@@ -52,6 +55,7 @@ export function ReviewCards(view: RecordsView) {
 
 function Card(props: {
   readonly record: ReviewRecord | undefined;
+  readonly index: number;
   readonly fields: readonly string[];
   readonly view: RecordsView;
 }) {
@@ -71,9 +75,12 @@ function Card(props: {
       data-invalid={!record.is_valid}
     >
       <Group justify="space-between" mb="xs">
-        <Text fw={600} size="sm">
-          Record {record.ordinal + 1}
-        </Text>
+        <Group gap="xs">
+          <ReviewCheckbox record={record} index={props.index} view={props.view} />
+          <Text fw={600} size="sm">
+            Record {record.ordinal + 1}
+          </Text>
+        </Group>
         {mayExclude && <ReviewButtons record={record} drafts={drafts} />}
       </Group>
       <RecordProblems record={record} fields={fields} />

@@ -1,12 +1,15 @@
-import { Button, Group, Modal, Stack, Text, Textarea } from "@mantine/core";
+import { Anchor, Button, Group, Modal, Stack, Text, Textarea } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
+import { Link, useLocation } from "wouter";
 import { ApiFailure } from "../api/failure.ts";
 import { approveReview, listReviews, readReview, readRun, rejectReview } from "../api/operations.ts";
 import { keyOf, useOperation } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
+import { usePageKey } from "../parts/page-key.ts";
+import { ReviewChanges } from "./review-changes.tsx";
 import type { ReviewDrafts } from "./review-drafts.ts";
 import styles from "./review-record.module.css";
 
@@ -16,11 +19,24 @@ const changes = [keyOf(readReview), keyOf(listReviews), keyOf(readRun)];
 export function ReviewDecision({
   review,
   drafts,
+  next,
 }: {
   readonly review: Review;
   readonly drafts: ReviewDrafts;
+  /** The review that is shown after the decision; null: this one. */
+  readonly next: Review | null;
 }) {
   const [verdict, setVerdict] = useState<"approve" | "reject" | null>(null);
+  const [, go] = useLocation();
+  const goOn = (text: string): void => {
+    notifications.show({ message: <Decided review={review} text={text} /> });
+    drafts.forget();
+    if (next) go(`/reviews/${next.id}`);
+  };
+  usePageKey(
+    ({ key, ctrlKey, metaKey }) => key === "Enter" && (ctrlKey || metaKey) && !drafts.hasProblem,
+    () => setVerdict("approve"),
+  );
   return (
     <>
       <section className={styles["bar"]} aria-label="Decision">
@@ -31,7 +47,12 @@ export function ReviewDecision({
           <Button variant="default" onClick={() => setVerdict("reject")}>
             Reject
           </Button>
-          <Button disabled={drafts.hasProblem} onClick={() => setVerdict("approve")}>
+          <Button
+            disabled={drafts.hasProblem}
+            title="Ctrl+Enter"
+            aria-keyshortcuts="Control+Enter"
+            onClick={() => setVerdict("approve")}
+          >
             Approve
           </Button>
         </Group>
@@ -40,12 +61,28 @@ export function ReviewDecision({
         isOpen={verdict === "approve"}
         review={review}
         drafts={drafts}
+        onDecided={() => goOn("Approved. The run continues.")}
         onClose={() => setVerdict(null)}
       />
-      <RejectDialog isOpen={verdict === "reject"} review={review} onClose={() => setVerdict(null)} />
+      <RejectDialog
+        isOpen={verdict === "reject"}
+        review={review}
+        onDecided={() => goOn("Rejected. The run is cancelled.")}
+        onClose={() => setVerdict(null)}
+      />
     </>
   );
 }
+
+/** After the decision another review may be shown. */
+const Decided = ({ review, text }: { readonly review: Review; readonly text: string }) => (
+  <>
+    {text}{" "}
+    <Anchor component={Link} href={`/runs/${review.run_id}`} size="sm">
+      {review.run_name ?? "Show the run"}
+    </Anchor>
+  </>
+);
 
 function describe(drafts: ReviewDrafts): string {
   if (drafts.hasProblem) return "Some edits are invalid; they are marked.";
@@ -67,6 +104,7 @@ const countRecords = (count: number): string => `${count} ${count === 1 ? "recor
 interface DialogProps {
   readonly isOpen: boolean;
   readonly review: Review;
+  readonly onDecided: () => void;
   readonly onClose: () => void;
 }
 
@@ -75,10 +113,7 @@ function ApproveDialog(props: DialogProps & { readonly drafts: ReviewDrafts }) {
   const [reason, setReason] = useState("");
   const approving = useOperation(approveReview, {
     changes,
-    onDone: () => {
-      drafts.forget();
-      notifications.show({ message: "Approved. The run continues." });
-    },
+    onDone: props.onDecided,
   });
   const approve = (excludesInvalid: boolean): void =>
     approving.mutate({
@@ -102,6 +137,7 @@ function ApproveDialog(props: DialogProps & { readonly drafts: ReviewDrafts }) {
       <Stack gap="md">
         {errorsLeft > 0 && <ErrorsLeft count={errorsLeft} />}
         <Text size="sm">{describeOutcome(drafts, kept)}</Text>
+        <ReviewChanges drafts={drafts} />
         {approving.failure && <FailureNote error={named(approving.failure, drafts)} />}
         <Textarea
           label="Reason"
@@ -116,7 +152,7 @@ function ApproveDialog(props: DialogProps & { readonly drafts: ReviewDrafts }) {
             data-autofocus={errorsLeft > 0 || undefined}
             onClick={props.onClose}
           >
-            Back
+            Cancel
           </Button>
           {errorsLeft > 0 && errorsLeft < kept && (
             <Button variant="default" loading={approving.isPending} onClick={() => approve(true)}>
@@ -140,7 +176,7 @@ function ErrorsLeft({ count }: { readonly count: number }) {
   const them = count === 1 ? "it" : "them";
   return (
     <Note tone="waiting" title={`${countRecords(count)} still ${count === 1 ? "has" : "have"} errors`}>
-      Go back to correct {them}, exclude {them}, or let the run continue with {them}.
+      Cancel to correct {them}, exclude {them}, or let the run continue with {them}.
     </Note>
   );
 }
@@ -173,7 +209,7 @@ function RejectDialog(props: DialogProps) {
   const [reason, setReason] = useState("");
   const rejecting = useOperation(rejectReview, {
     changes,
-    onDone: () => notifications.show({ message: "Rejected. The run is cancelled." }),
+    onDone: props.onDecided,
   });
   return (
     <Modal
@@ -200,7 +236,7 @@ function RejectDialog(props: DialogProps) {
           />
           <Group justify="flex-end">
             <Button variant="default" onClick={props.onClose}>
-              Back
+              Cancel
             </Button>
             <Button type="submit" color="red.9" loading={rejecting.isPending}>
               Reject

@@ -1,38 +1,17 @@
 import { useDraft } from "../api/use-draft.ts";
 import { fieldsOf, textOf, type Review, type ReviewRecord } from "../parts/answers.ts";
-
-/** Text entered into a record's fields, by field name. */
-type RecordDraft = Readonly<Record<string, string>>;
-
-/** Entered text as a value of the field's previous type, or the reason why it can't be converted. */
-export type Typed = { readonly value: unknown } | { readonly problem: string };
-
-function readTyped(before: unknown, text: string): Typed {
-  if (before === null || before === undefined) return { value: text === "" ? before : text };
-  if (typeof before === "string") return { value: text };
-  if (typeof before === "number") {
-    const value = Number(text);
-    return text.trim() === "" || !Number.isFinite(value) ? { problem: "Enter a number." } : { value };
-  }
-  if (typeof before === "boolean")
-    return text === "true" || text === "false"
-      ? { value: text === "true" }
-      : { problem: "Enter true or false." };
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch {
-    return { problem: "Enter valid JSON." };
-  }
-}
-
-/** The draft of one review, by ordinals. Each edit contains its record, which may no longer be loaded. */
-interface ReviewDraft {
-  readonly typed: Readonly<Record<number, { readonly record: ReviewRecord; readonly draft: RecordDraft }>>;
-  /** Whether the excluded record is valid. */
-  readonly excluded: Readonly<Record<number, boolean>>;
-}
-
-const NOTHING: ReviewDraft = { typed: {}, excluded: {} };
+import {
+  appliedTo,
+  changesOf,
+  exclude,
+  NOTHING,
+  problemIn,
+  typeInto,
+  undo,
+  type FieldChange,
+  type RecordDraft,
+  type ReviewDraft,
+} from "./review-draft.ts";
 
 /** Unsent changes: nothing is changed before the review is approved. */
 export interface ReviewDrafts {
@@ -45,9 +24,12 @@ export interface ReviewDrafts {
   problemIn(record: ReviewRecord, field: string): string | null;
   isEdited(record: ReviewRecord): boolean;
   isExcluded(record: ReviewRecord): boolean;
-  type(record: ReviewRecord, field: string, text: string): void;
-  exclude(record: ReviewRecord, isOut: boolean): void;
-  undo(record: ReviewRecord): void;
+  /** Enters the same text into a field of each record. */
+  type(records: readonly ReviewRecord[], field: string, text: string): void;
+  exclude(records: readonly ReviewRecord[], isOut: boolean): void;
+  undo(records: readonly ReviewRecord[]): void;
+  /** What differs from the records as they are, by record; without excluded records. */
+  changes(): readonly FieldChange[];
   /** The edits as sent with an approval, without those of excluded records. */
   edits(): { ordinal: number; data: object }[];
   exclusions(): number[];
@@ -63,61 +45,31 @@ export function useReviewDrafts(
   const keep = (next: ReviewDraft): void =>
     set(Object.keys(next.typed).length + Object.keys(next.excluded).length === 0 ? undefined : next);
   const draftOf = ({ ordinal }: ReviewRecord): RecordDraft => typed[ordinal]?.draft ?? {};
-  const before = (record: ReviewRecord, field: string): unknown => fieldsOf(record.data)[field];
-  const problemIn = (record: ReviewRecord, field: string): string | null => {
-    const text = draftOf(record)[field];
-    const read = text === undefined ? null : readTyped(before(record, field), text);
-    return read && "problem" in read ? read.problem : null;
-  };
   const isExcluded = ({ ordinal }: ReviewRecord): boolean => excluded[ordinal] !== undefined;
-  const keptEdits = Object.values(typed)
-    .map(({ record }) => record)
-    .filter((record) => !isExcluded(record));
+  const keptEdits = Object.values(typed).filter(({ record }) => !isExcluded(record));
   const invalidOut = Object.values(excluded).filter((isValid) => !isValid).length;
-  const invalidEdited = keptEdits.filter((record) => !record.is_valid).length;
+  const invalidEdited = keptEdits.filter(({ record }) => !record.is_valid).length;
   return {
     editedCount: keptEdits.length,
     excludedCount: Object.keys(excluded).length,
     errorsLeft: review.records_total - review.records_valid - invalidOut - invalidEdited,
-    hasProblem: keptEdits.some((record) =>
-      Object.keys(draftOf(record)).some((field) => problemIn(record, field) !== null),
+    hasProblem: keptEdits.some(({ record, draft: texts }) =>
+      Object.entries(texts).some(([field, text]) => problemIn(record, field, text) !== null),
     ),
-    textIn: (record, field) => draftOf(record)[field] ?? textOf(before(record, field) ?? ""),
-    problemIn,
+    textIn: (record, field) => draftOf(record)[field] ?? textOf(fieldsOf(record.data)[field] ?? ""),
+    problemIn: (record, field) => problemIn(record, field, draftOf(record)[field]),
     isEdited: ({ ordinal }) => typed[ordinal] !== undefined,
     isExcluded,
-    type: (record, field, text) => {
-      const { [field]: _, ...others } = draftOf(record);
-      const isSame = text === textOf(before(record, field) ?? "");
-      const next = isSame ? others : { ...others, [field]: text };
-      keep({
-        excluded,
-        typed:
-          Object.keys(next).length === 0
-            ? without(typed, record.ordinal)
-            : { ...typed, [record.ordinal]: { record, draft: next } },
-      });
-    },
-    exclude: ({ ordinal, is_valid: isValid }, isOut) =>
-      keep({ typed, excluded: isOut ? { ...excluded, [ordinal]: isValid } : without(excluded, ordinal) }),
-    undo: ({ ordinal }) => keep({ excluded, typed: without(typed, ordinal) }),
+    type: (records, field, text) => keep(typeInto(draft, records, field, text)),
+    exclude: (records, isOut) => keep(exclude(draft, records, isOut)),
+    undo: (records) => keep(undo(draft, records)),
+    changes: () => keptEdits.flatMap(({ record, draft: texts }) => changesOf(record, texts)),
     edits: () =>
-      keptEdits.map((record) => ({ ordinal: record.ordinal, data: applied(record, draftOf(record)) })),
+      keptEdits.map(({ record, draft: texts }) => ({
+        ordinal: record.ordinal,
+        data: appliedTo(record, texts),
+      })),
     exclusions: () => Object.keys(excluded).map(Number),
     forget: () => set(undefined),
   };
-}
-
-const without = <T>(values: Readonly<Record<number, T>>, ordinal: number): Readonly<Record<number, T>> => {
-  const { [ordinal]: _, ...others } = values;
-  return others;
-};
-
-function applied(record: ReviewRecord, draft: RecordDraft): object {
-  const fields = fieldsOf(record.data);
-  const changed = Object.entries(draft).flatMap(([name, text]) => {
-    const read = readTyped(fields[name], text);
-    return "value" in read && read.value !== undefined ? [[name, read.value] as const] : [];
-  });
-  return { ...fields, ...Object.fromEntries(changed) };
 }

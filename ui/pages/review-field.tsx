@@ -28,7 +28,7 @@ export function ReviewField(props: {
           aria-describedby={problems.length > 0 ? id : undefined}
           disabled={isOut}
           value={drafts.textIn(record, field)}
-          onChange={(event) => drafts.type(record, field, event.currentTarget.value)}
+          onChange={(event) => drafts.type([record], field, event.currentTarget.value)}
         />
       ) : (
         <span className={styles["value"]}>{textOf(fieldsOf(record.data)[field])}</span>

@@ -1,10 +1,12 @@
 import type { ReviewRecord } from "../parts/answers.ts";
+import { useArrival } from "../parts/arrival.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { RowGap } from "../parts/row-gap.tsx";
 import { useVisibleRows } from "../parts/visible-rows.ts";
-import { ReviewButtons } from "./review-buttons.tsx";
+import { ReviewButtons, ReviewCheckbox } from "./review-buttons.tsx";
 import { RecordProblems, ReviewField } from "./review-field.tsx";
-import { useReviewRecords, type RecordsView } from "./review-records.ts";
+import type { RecordsView } from "./records-view.ts";
+import { useReviewRecords } from "./review-records.ts";
 import styles from "./review-record.module.css";
 
 const ROW_PX = 51;
@@ -12,7 +14,11 @@ const ROW_PX = 51;
 /** One row per record, for wide screens; only the visible rows are rendered. Tab moves from value to value. */
 export function ReviewTable(view: RecordsView) {
   const { total, drafts, mayExclude } = view;
-  const { box, visible, firstIndex, lastIndex, above, below, measure } = useVisibleRows(total, ROW_PX);
+  const { box, visible, firstIndex, lastIndex, above, below, measure, scrollTo } = useVisibleRows(
+    total,
+    ROW_PX,
+  );
+  useArrival(box.ref, view.goTo, scrollTo);
   const { recordAt, fields, failure, retry } = useReviewRecords(view, firstIndex, lastIndex);
   const columns = fields.length + (mayExclude ? 2 : 1);
   return (
@@ -51,7 +57,7 @@ export function ReviewTable(view: RecordsView) {
                       …
                     </td>
                   ) : (
-                    <Cells record={record} fields={fields} view={view} />
+                    <Cells record={record} index={index} fields={fields} view={view} />
                   )}
                 </tr>
               );
@@ -66,6 +72,7 @@ export function ReviewTable(view: RecordsView) {
 
 function Cells(props: {
   readonly record: ReviewRecord;
+  readonly index: number;
   readonly fields: readonly string[];
   readonly view: RecordsView;
 }) {
@@ -74,7 +81,7 @@ function Cells(props: {
   return (
     <>
       <th scope="row">
-        {record.ordinal + 1}
+        <ReviewCheckbox {...props} /> {record.ordinal + 1}
         <RecordProblems record={record} fields={fields} />
       </th>
       {fields.map((field) => (

@@ -1,14 +1,18 @@
-import { Anchor, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "wouter";
 import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
-import { readReview } from "../api/operations.ts";
+import { listReviews, readReview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
+import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { LinkIf } from "../parts/link-if.tsx";
+import { MetadataChips } from "../parts/metadata-chips.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
+import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { ReviewDesk } from "./review-desk.tsx";
 
@@ -34,42 +38,45 @@ const STATES: Readonly<Record<Review["status"], readonly [tone: string, text: st
 function ReviewDetail({ review }: { readonly review: Review }) {
   const { may } = useSignedIn();
   const [tone, text] = STATES[review.status];
+  const { place, next } = useOpenReviews(review);
   return (
     <>
-      <PageHead title={review.title} about={<Mark tone={tone}>{text}</Mark>} />
+      <PageHead
+        title={review.title}
+        about={
+          <Group gap="xs">
+            {/* Announced when it changes. */}
+            <output>
+              <Mark tone={tone}>{text}</Mark>
+            </output>
+            <Anchor component={Link} href={`/runs/${review.run_id}`} fw={600} size="sm">
+              {review.run_name ?? shortId(review.run_id)}
+            </Anchor>
+            <MetadataChips of={review.metadata} />
+          </Group>
+        }
+      >
+        {place !== null && (
+          <Text size="sm" c="dimmed">
+            {place}
+          </Text>
+        )}
+        {next && (
+          <Button variant="default" component={Link} href={`/reviews/${next.id}`}>
+            Next review
+          </Button>
+        )}
+      </PageHead>
       <Stack gap="lg">
         {review.instructions !== null && (
           <Text size="sm" className="any-break keep-lines">
             {review.instructions}
           </Text>
         )}
-        <Facts
-          of={[
-            [
-              "Run",
-              <Anchor key="run" component={Link} href={`/runs/${review.run_id}`} size="sm">
-                {review.run_name ?? review.run_id}
-              </Anchor>,
-            ],
-            ...Object.entries(review.metadata),
-            ["Blueprint", review.blueprint],
-            ["Account", review.account],
-            ["Waiting since", <Time key="since" at={review.created_at} isExact />],
-            [
-              "Records",
-              `${review.records_total}, ${review.records_total - review.records_valid} with errors`,
-            ],
-            [
-              onTimeoutName(review.on_timeout),
-              review.status === "open" && review.expires_at !== null ? (
-                <Time key="end" at={review.expires_at} />
-              ) : null,
-            ],
-          ]}
-        />
+        <ReviewFacts review={review} />
         {review.status !== "open" && <Decision review={review} />}
         {may("review.records") ? (
-          <ReviewDesk key={review.status} review={review} />
+          <ReviewDesk key={review.status} review={review} next={next} />
         ) : (
           <Text size="sm" c="dimmed">
             Your role can see this review but not its records.
@@ -78,6 +85,59 @@ function ReviewDetail({ review }: { readonly review: Review }) {
       </Stack>
     </>
   );
+}
+
+function ReviewFacts({ review }: { readonly review: Review }) {
+  const { may } = useSignedIn();
+  return (
+    <Facts
+      of={[
+        [
+          "Run ID",
+          <Copyable key="run" text={review.run_id} shown={shortId(review.run_id)} name="the run ID" />,
+        ],
+        [
+          "Blueprint",
+          <LinkIf
+            key="of"
+            to={
+              may("config.read") &&
+              `/blueprints/${review.account}/${review.blueprint}?tab=document&node=${review.node}`
+            }
+          >
+            {`${review.blueprint}, node ${review.node}`}
+          </LinkIf>,
+        ],
+        [
+          "Account",
+          <LinkIf key="account" to={may("config.read") && `/accounts/${review.account}`}>
+            {review.account}
+          </LinkIf>,
+        ],
+        ["Waiting since", <Time key="since" at={review.created_at} isExact />],
+        ["Records", `${review.records_total}, ${review.records_total - review.records_valid} with errors`],
+        [
+          onTimeoutName(review.on_timeout),
+          review.status === "open" && review.expires_at !== null ? (
+            <Time key="end" at={review.expires_at} />
+          ) : null,
+        ],
+      ]}
+    />
+  );
+}
+
+/** Where the review is among the open ones, and which comes after it: the next oldest, and after the newest the oldest. */
+function useOpenReviews(review: Review): { readonly place: string | null; readonly next: Review | null } {
+  const { data } = useRead(listReviews, {}, { live: true });
+  const open = data?.items ?? [];
+  const at = open.findIndex(({ id }) => id === review.id);
+  const others = open.filter(({ id }) => id !== review.id);
+  const after = others.find(({ created_at: since }) => since > review.created_at);
+  return {
+    place: at === -1 || open.length === 1 ? null : `${at + 1} of ${open.length} open`,
+    next: open[at + 1] ?? after ?? others[0] ?? null,
+  };
 }
 
 function Decision({ review }: { readonly review: Review }) {

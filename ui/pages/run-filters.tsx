@@ -10,7 +10,16 @@ import { useNow } from "../parts/now.ts";
 import styles from "./run-filters.module.css";
 
 /** Filters in the URL, with the names of the API's parameters. */
-const TEXTS = ["account", "blueprint", "q", "run_name", "metadata", "failure", "error"] as const;
+const TEXTS = [
+  "account",
+  "blueprint",
+  "q",
+  "run_name",
+  "metadata",
+  "credential",
+  "failure",
+  "error",
+] as const;
 const TIMES = ["since", "until"] as const;
 
 type Filters = Partial<Record<(typeof TEXTS)[number] | (typeof TIMES)[number], string>> & {
@@ -185,6 +194,7 @@ function Chips(props: {
 
 const NAMES: Readonly<Record<string, string>> = {
   metadata: "Metadata",
+  credential: "Credential",
   run_name: "Name starts with",
   failure: "Failure",
   error: "Error",

@@ -9,6 +9,7 @@ import { Facts } from "../parts/facts.tsx";
 import { Note } from "../parts/note.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
+import { PageEvidence } from "./page-evidence.tsx";
 import { NodeMark } from "./node-mark.tsx";
 import styles from "./run-node-panel.module.css";
 import type { RunNode } from "./run-node.ts";
@@ -64,6 +65,7 @@ function PanelTabs({ run, node, nodes }: PanelProps) {
         <Tabs.Tab value="log">Log</Tabs.Tab>
         <Tabs.Tab value="input">Input</Tabs.Tab>
         <Tabs.Tab value="request">Request</Tabs.Tab>
+        {hasEvidence(node) && <Tabs.Tab value="page">Page</Tabs.Tab>}
       </Tabs.List>
       <Tabs.Panel value="sample" pt="sm">
         <Sample run={run} node={node} />
@@ -88,12 +90,21 @@ function PanelTabs({ run, node, nodes }: PanelProps) {
           </None>
         )}
       </Tabs.Panel>
+      {step && hasEvidence(node) && (
+        <Tabs.Panel value="page" pt="sm">
+          <PageEvidence run={run} step={step} />
+        </Tabs.Panel>
+      )}
     </Tabs>
   );
 }
 
+const hasEvidence = ({ step }: RunNode): boolean => (step?.evidence.length ?? 0) > 0;
+
 /** The tab that most likely says why the node is looked at. */
-function firstTab({ type, state, step, errors }: RunNode): string {
+function firstTab(node: RunNode): string {
+  const { type, state, step, errors } = node;
+  if (hasEvidence(node)) return "page";
   if (step?.answer) return "request";
   if (type === "input" || (state === "failed" && !step)) return "input";
   if (type === "output" || type === "review") return (errors ?? 0) > 0 ? "errors" : "sample";

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Facts } from "../parts/facts.tsx";
+import { LinkIf } from "../parts/link-if.tsx";
 import { Section } from "../parts/section.tsx";
 
 /** What the trigger brought: inputs, metadata, credentials, and what nobody asked for. */
@@ -55,7 +56,7 @@ export function TriggerContent({ run }: { readonly run: Run }) {
             heads={["Slot", "Credential", "Strategy"]}
             rows={run.credentials.map((each) => [
               each.slot,
-              each.credential_id,
+              <CredentialName key="name" of={each} />,
               may("config.read") ? (
                 <Anchor
                   key="strategy"
@@ -74,6 +75,16 @@ export function TriggerContent({ run }: { readonly run: Run }) {
       </Section>
     </SimpleGrid>
   );
+}
+
+/** A link to it while it exists. */
+function CredentialName({
+  of: { credential_id: id, name, is_deleted: isDeleted },
+}: {
+  readonly of: Run["credentials"][number];
+}) {
+  const { may } = useSignedIn();
+  return <LinkIf to={!isDeleted && may("credential.read") && `/credentials/${id}`}>{name ?? id}</LinkIf>;
 }
 
 const None = ({ children }: { readonly children: ReactNode }) => (

@@ -108,8 +108,8 @@ function RunNotes({ run }: { readonly run: Run }) {
 }
 
 const RunLink = ({ id }: { readonly id: string }) => (
-  <Anchor component={Link} href={`/runs/${id}`} size="sm">
-    {id}
+  <Anchor component={Link} href={`/runs/${id}`} size="sm" title={id}>
+    {shortId(id)}
   </Anchor>
 );
 
@@ -172,11 +172,8 @@ function RunFacts({ run }: { readonly run: Run }) {
           "Credentials",
           run.credentials.length === 0 ? null : (
             <Stack key="credentials" gap={2}>
-              {run.credentials.map(({ slot, name, credential_id: id, strategy }) => (
-                <LinkIf
-                  key={slot}
-                  to={may("credential.read") && `/strategies/${run.account}/${strategy}?tab=credentials`}
-                >
+              {run.credentials.map(({ slot, name, credential_id: id, is_deleted: isDeleted }) => (
+                <LinkIf key={slot} to={!isDeleted && may("credential.read") && `/credentials/${id}`}>
                   {name ?? id}
                 </LinkIf>
               ))}

@@ -1,22 +1,18 @@
-import { Button, Text } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { Review } from "../parts/answers.ts";
 import { Note } from "../parts/note.tsx";
+import { ReviewChanges } from "./review-changes.tsx";
 import type { ReviewDrafts } from "./review-drafts.ts";
 
 /** Somebody else decided first: this operator's prepared changes are shown instead of being discarded silently. */
 export function UnusedDrafts({ review, drafts }: { readonly review: Review; readonly drafts: ReviewDrafts }) {
   const { editedCount, excludedCount } = drafts;
   if (editedCount + excludedCount === 0) return null;
-  const edits = drafts.edits();
   return (
     <Note tone="waiting" title={`Your ${describeChanges(drafts)} not used`} isAlert>
       The review ended before you approved it
       {review.decided_by === null ? "." : `: decided by ${review.decided_by}.`}
-      {edits.length > 0 && (
-        <Text size="sm" component="pre" className="wrapped any-break" my="xs">
-          {edits.map(({ ordinal, data }) => `Record ${ordinal + 1}: ${JSON.stringify(data)}`).join("\n")}
-        </Text>
-      )}
+      <ReviewChanges drafts={drafts} />
       <Button variant="default" size="xs" mt="xs" display="block" onClick={() => drafts.forget()}>
         Discard
       </Button>

@@ -74,7 +74,8 @@ export function CodeEditor(props: EditorProps) {
           completion.current.of([]),
           shade.current.of([]),
           look,
-          EditorView.contentAttributes.of({ "aria-label": latest.current.label }),
+          // With the index it is known to be focusable, also where its lines are cut off.
+          EditorView.contentAttributes.of({ "aria-label": latest.current.label, tabindex: "0" }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) latest.current.onChange(update.state.doc.toString());
           }),

@@ -68,8 +68,8 @@ export function DocumentEditor(props: EditorProps) {
       {isDraft && <DraftNote base={base.version} version={props.of.version} onDiscard={discard} />}
       <Suspense fallback={<Loading what="Loading the editor" />}>
         <CodeEditor
-          // Restarts with another text: that of a newer version, or after the draft was discarded.
-          key={`${base.version} ${discarded}`}
+          // Restarts with another text: that of a newer version or with other comments, or after the draft was discarded.
+          key={`${base.version} ${discarded} ${base.text}`}
           label={props.label}
           initial={text}
           problems={marks}

@@ -1,7 +1,8 @@
 import { useQueries, type QueryKey } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 
-const PAGE_RECORDS = 200;
+/** The largest page that the API gives. */
+export const PAGE_RECORDS = 200;
 /** How long a page that is not visible is cached. */
 const KEPT_MS = 20_000;
 /** The shortest time between requests for pages, so that dragging through all records skips most of them. */

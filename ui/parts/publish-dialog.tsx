@@ -79,11 +79,13 @@ export function PublishDialog(props: {
         )}
         <Reading of={plan}>{(data) => <Planned plan={data} />}</Reading>
         <Text size="sm" c="dimmed">
-          This publishes a new version. Runs in progress continue with theirs.
+          {plan.data?.changes.every(({ change }) => change === "unchanged") === true
+            ? "Only comments or the layout differ. They are stored with the current version."
+            : "This publishes a new version. Runs in progress continue with theirs."}
         </Text>
         {publishing.failure && <FailureNote error={publishing.failure} />}
         <Group justify="flex-end">
-          <Button variant="default" data-autofocus={conflict !== null || undefined} onClick={props.onClose}>
+          <Button variant="default" data-autofocus onClick={props.onClose}>
             Keep editing
           </Button>
           <Button

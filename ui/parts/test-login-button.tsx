@@ -7,6 +7,7 @@ export function TestLoginButton(props: {
   readonly credential: string;
   readonly name: string;
   readonly label: string;
+  readonly size?: "xs" | "sm";
   readonly onStarted: (runId: string) => void;
 }) {
   return (
@@ -14,6 +15,7 @@ export function TestLoginButton(props: {
       to={testLogin}
       input={{ params: { credentialId: props.credential } }}
       changes={[keyOf(listRuns), keyOf(listCredentials)]}
+      size={props.size ?? "xs"}
       label={props.label}
       of={props.name}
       title="Test this login now?"

@@ -1,7 +1,7 @@
 import { Button, Code, Group, Stack, Tabs, Text } from "@mantine/core";
 import { useState } from "react";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
-import type { listBlueprintVersions, readBlueprintVersion } from "../api/operations.ts";
+import { planConfig, type listBlueprintVersions, type readBlueprintVersion } from "../api/operations.ts";
 import { CURRENT_VERSION_NAME } from "#domain/labels/states.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf, Endpoint, InputOf } from "../api/request.ts";
@@ -9,6 +9,7 @@ import { Applied } from "./applied.tsx";
 import { AskButton } from "./ask-button.tsx";
 import { DataTable, type Column } from "./data-table.tsx";
 import { Differences } from "./differences.tsx";
+import { FailureNote } from "./failure-note.tsx";
 import { DOCUMENT_KEYS } from "./publish-dialog.tsx";
 import { Reading } from "./reading.tsx";
 import { Mark } from "./run-status.tsx";
@@ -87,6 +88,7 @@ export function VersionList<L extends Listing, O extends One, P extends Operator
                         done="Published as a new version."
                       >
                         Its document becomes the new current version. Runs in progress continue with theirs.
+                        <Rollback read={props.read} input={props.inputOf(version)} />
                       </AskButton>
                     )}
                   </Group>
@@ -98,6 +100,25 @@ export function VersionList<L extends Listing, O extends One, P extends Operator
       </Reading>
       {chosen !== null && <OneVersion read={props.read} input={props.inputOf(chosen)} version={chosen} />}
     </Stack>
+  );
+}
+
+/** What publishing an earlier version changes now. */
+function Rollback<O extends One>(props: { readonly read: Endpoint<O>; readonly input: InputOf<O> }) {
+  const version = useRead(props.read, props.input);
+  const text = (version.data as Version | undefined)?.yaml;
+  const plan = useRead(
+    planConfig,
+    { body: { documents: [{ file: "document.yaml", text: text ?? "" }] } },
+    { enabled: text !== undefined },
+  );
+  if (version.error) return <FailureNote error={version.error} />;
+  return (
+    <section aria-label="Changes">
+      <Reading of={plan}>
+        {({ changes }) => <Differences of={changes.flatMap(({ differences }) => differences)} />}
+      </Reading>
+    </section>
   );
 }
 

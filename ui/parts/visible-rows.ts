@@ -33,5 +33,6 @@ export function useVisibleRows(total: number, rowPx: number) {
     above: first?.start ?? 0,
     below: rows.getTotalSize() - (last?.end ?? 0),
     measure: rows.measureElement,
+    scrollTo: (index: number): void => rows.scrollToIndex(index, { align: "center" }),
   };
 }

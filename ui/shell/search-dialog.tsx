@@ -89,8 +89,8 @@ function resultsOf(text: string, found: Found | undefined): readonly Result[] {
 function otherOf({ kind, id, account, name, strategy }: Found["others"][number]): Result {
   const about = [name === null ? "" : id, strategy ?? "", account].filter((each) => each !== "").join(" · ");
   const to = {
-    credential: `/strategies/${account}/${strategy ?? ""}?tab=credentials`,
-    session: `/sessions?${new URLSearchParams({ account })}`,
+    credential: `/credentials/${id}`,
+    session: `/sessions/${id}`,
     blueprint: `/blueprints/${account}/${id}`,
     strategy: `/strategies/${account}/${id}`,
     account: `/accounts/${account}`,

@@ -14,7 +14,7 @@ import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound, Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
-import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, nameOf, requireFactor, type Principal } from "./operator-caller.ts";
 
 /** Open reviews, oldest first. Throws OperatorError. */
 export async function listInbox(db: Database, account: string | undefined) {
@@ -40,15 +40,18 @@ export interface RecordQuery {
   valid?: boolean;
   /** Records of the list to skip, instead of a cursor. */
   from?: number;
+  /** Only records after this ordinal, instead of a cursor. */
+  after?: number;
 }
 
 /** A page of the records, in their order. Throws Problem 404 or 422. */
 export async function getReviewRecords(services: Needs<"db" | "blobs">, id: string, query: RecordQuery) {
   const review = await find(services.db, id);
   const page = readPage(query);
-  if (query.from !== undefined && query.cursor !== undefined)
-    throw invalidField("from", "`from` can't be used together with `cursor`.");
-  const first = page.after === null ? 0 : page.after.atMs + 1;
+  for (const name of ["from", "after"] as const)
+    if (query[name] !== undefined && query.cursor !== undefined)
+      throw invalidField(name, `\`${name}\` can't be used together with \`cursor\`.`);
+  const first = (page.after?.atMs ?? query.after ?? -1) + 1;
   let skipped = 0;
   const rows = [];
   for await (const record of readReviewRecords(services.blobs, review)) {
@@ -81,7 +84,7 @@ export interface WantedApproval {
 /** Approves once, even under concurrency. Throws Problem 404, 409 or 422. */
 export async function approveReview(
   services: Needs<"db" | "blobs" | "log" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
   wanted: WantedApproval,
 ) {
@@ -114,7 +117,7 @@ async function listInvalid(services: Needs<"db" | "blobs">, id: string): Promise
 /** Throws Problem 404 or 409. */
 export async function rejectReview(
   services: Needs<"db" | "log" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
   reason: string,
 ) {
@@ -123,13 +126,13 @@ export async function rejectReview(
 
 async function decide(
   services: Needs<"db" | "log" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
   decision: ReviewDecision,
   reason: string | null,
 ) {
   await requireFactorFor(services.db, caller, id);
-  const reviewer = { actor: actorOf(caller), by: caller.email, reason };
+  const reviewer = { actor: actorOf(caller), by: nameOf(caller), reason };
   const { db, log, signing } = services;
   const outcome = isId("review", id)
     ? await decideReview({ db, log, audit: signing.audit }, id, decision, reviewer)
@@ -147,7 +150,7 @@ async function decide(
 }
 
 /** Requires a second factor if the review's account does. Throws Problem 403. */
-async function requireFactorFor(db: Database, caller: OperatorCaller, id: string): Promise<void> {
+async function requireFactorFor(db: Database, caller: Principal, id: string): Promise<void> {
   const review = isId("review", id) ? await readReview(db, id) : undefined;
   if (!review) return;
   const document = must(await findAccountDocument(db, review.accountId), "the review's account");

@@ -87,6 +87,13 @@ export const listReviewRecords = defineOperation({
         description: "Skip this many records of the list. It can't be used together with `cursor`.",
       }),
     ),
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1_000_000_000,
+        description: "Only records with a higher ordinal. It can't be used together with `cursor`.",
+      }),
+    ),
   }),
   answer: page("ReviewRecords", record("ReviewRecord")),
   failures: [missing("review")],
@@ -136,4 +143,30 @@ export const rejectReview = defineOperation({
   }),
   answer: review,
   failures: [missing("review"), decided],
+});
+
+export const noteAtReview = defineOperation({
+  id: "noteAtReview",
+  method: "post",
+  path: "/reviews/{reviewId}/presence",
+  summary: "Say that you are at a review, and list the other operators who are",
+  description: `Counts for ${limits.reviewPresenceMs / 1_000} s; repeat it every 20 s. When somebody comes, leaves, or begins or ends to edit, \`GET /events\` reports a change of the review.`,
+  permission: "review.attend",
+  body: closed({
+    state: oneOf(["viewing", "editing", "left"] as const, "`editing`: with changes that are not sent."),
+  }),
+  answer: closed(
+    {
+      others: Type.Array(
+        closed({
+          operator: text("Their email."),
+          is_editing: Type.Boolean({ description: "Whether they have changes that are not sent." }),
+          since: time("When they came."),
+        }),
+        { description: "The earliest first." },
+      ),
+    },
+    { title: "ReviewPresence" },
+  ),
+  failures: [missing("review")],
 });

@@ -1,0 +1,204 @@
+import { Anchor, Group, Stack, Text } from "@mantine/core";
+import { Link, useLocation, useParams } from "wouter";
+import { listRuns, readCredential } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
+import { Copyable } from "../parts/copyable.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { LinkIf } from "../parts/link-if.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Section } from "../parts/section.tsx";
+import { shortId } from "../parts/short-id.ts";
+import { Time } from "../parts/time.tsx";
+import { CredentialActions, CredentialState } from "./credential-parts.tsx";
+import { RunTable } from "./run-table.tsx";
+
+type Credential = AnswerOf<typeof readCredential>;
+
+/** Runs shown below it. */
+const SHOWN = 10;
+
+export function CredentialPage() {
+  const { credentialId = "" } = useParams();
+  const credential = useRead(readCredential, { params: { credentialId } }, { live: true });
+  const [, go] = useLocation();
+  const { data } = credential;
+  return (
+    <>
+      <PageHead
+        title={data ? (data.name ?? "Credential without a label") : "Credential"}
+        about={
+          data && (
+            // Announced when it changes.
+            <output>
+              <CredentialState of={data} />
+            </output>
+          )
+        }
+      >
+        {data && <CredentialActions of={data} size="sm" onDeleted={() => go("/credentials")} />}
+      </PageHead>
+      <Reading of={credential}>{(read) => <CredentialSections of={read} />}</Reading>
+    </>
+  );
+}
+
+function CredentialSections({ of: credential }: { readonly of: Credential }) {
+  return (
+    <Stack gap="xl">
+      <Section title="Health">
+        <Health of={credential} />
+      </Section>
+      <Section title="Used by" isBare>
+        <Uses of={credential} />
+      </Section>
+      <LatestRuns credential={credential.id} />
+      <Section title="About">
+        <About of={credential} />
+      </Section>
+    </Stack>
+  );
+}
+
+const sum = (of: Credential["uses"], name: "runs" | "completed" | "failed" | "login_failed"): number =>
+  of.reduce((total, use) => total + use[name], 0);
+
+function Health({
+  of: { uses, login_rejections: rejections, session_until: until },
+}: {
+  readonly of: Credential;
+}) {
+  const runs = sum(uses, "runs");
+  const last = uses[0];
+  return (
+    <Facts
+      of={[
+        [
+          "Last used",
+          last === undefined ? (
+            "never"
+          ) : (
+            <Anchor key="last" component={Link} href={`/runs/${last.last_run_id}`} size="sm">
+              <Time at={last.last_run_at} />
+            </Anchor>
+          ),
+        ],
+        ["Latest runs", String(runs)],
+        ["Completed", `${sum(uses, "completed")} of ${runs}`],
+        ["Failed", String(sum(uses, "failed"))],
+        ["Failed at the login", String(sum(uses, "login_failed"))],
+        ["Rejected logins in a row", String(rejections)],
+        [
+          "Cached login",
+          until === null ? (
+            "none"
+          ) : (
+            <span key="cached">
+              expires <Time at={until} />
+            </span>
+          ),
+        ],
+      ]}
+    />
+  );
+}
+
+function Uses({ of: { account, uses } }: { readonly of: Credential }) {
+  const { may } = useSignedIn();
+  if (uses.length === 0)
+    return <EmptyState title="Not used yet">No run has logged in with this credential.</EmptyState>;
+  return (
+    <DataTable
+      name="Used by"
+      rows={uses}
+      keyOf={({ blueprint }) => blueprint ?? ""}
+      columns={[
+        {
+          title: "Blueprint",
+          cell: ({ blueprint }) =>
+            blueprint === null ? (
+              "Test logins"
+            ) : (
+              <LinkIf to={may("config.read") && `/blueprints/${account}/${blueprint}`}>{blueprint}</LinkIf>
+            ),
+        },
+        { title: "Runs", cell: ({ runs }) => runs },
+        { title: "Completed", from: "xs", cell: ({ completed }) => completed },
+        { title: "Failed", cell: ({ failed }) => failed },
+        { title: "Failed at the login", from: "sm", cell: ({ login_failed: failed }) => failed },
+        {
+          title: "Last run",
+          cell: ({ last_run_id: id, last_run_at: at }) => (
+            <Anchor component={Link} href={`/runs/${id}`} size="sm">
+              <Time at={at} isShort />
+            </Anchor>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function LatestRuns({ credential }: { readonly credential: string }) {
+  const runs = useRead(listRuns, { query: { credential, limit: SHOWN } }, { live: true });
+  if (runs.data?.items.length === 0) return null;
+  return (
+    <Section
+      title="Latest runs"
+      isBare
+      actions={
+        <Anchor component={Link} href={`/runs?${new URLSearchParams({ credential })}`} size="sm">
+          View all runs
+        </Anchor>
+      }
+    >
+      <Reading of={runs}>{({ items }) => <RunTable runs={items} />}</Reading>
+    </Section>
+  );
+}
+
+function About({ of: credential }: { readonly of: Credential }) {
+  const { may } = useSignedIn();
+  const { account, strategy } = credential;
+  return (
+    <Facts
+      of={[
+        ["ID", <Copyable key="id" text={credential.id} name="the ID" />],
+        [
+          "Strategy",
+          <LinkIf key="strategy" to={may("config.read") && `/strategies/${account}/${strategy}`}>
+            {strategy}
+          </LinkIf>,
+        ],
+        [
+          "Account",
+          <LinkIf key="account" to={may("config.read") && `/accounts/${account}`}>
+            {account}
+          </LinkIf>,
+        ],
+        ["Created", <Time key="created" at={credential.created_at} />],
+        [
+          "Session",
+          <Anchor key="session" component={Link} href={`/sessions/${credential.session_id}`} size="sm">
+            {shortId(credential.session_id)}
+          </Anchor>,
+        ],
+        [
+          "Allowed hosts",
+          <Group key="origins" gap={4}>
+            {credential.origins.length === 0
+              ? "none"
+              : credential.origins.map((origin) => (
+                  <Text key={origin} size="sm" component="span" className="any-break">
+                    {origin}
+                  </Text>
+                ))}
+          </Group>,
+        ],
+      ]}
+    />
+  );
+}
