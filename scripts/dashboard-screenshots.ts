@@ -48,7 +48,10 @@ login:
 `;
 
 /** A strategy with credentials, one of which the target rejects, sessions, keys, people, and documents with versions. */
-async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly test: string }> {
+async function setUp(
+  stage: DashboardStage,
+  target: Target,
+): Promise<{ readonly test: string; readonly credential: string; readonly session: string }> {
   const { installation } = stage.operators;
   await installation.apply(STRATEGY(target.url, "Reads invoices"));
   await installation.apply(
@@ -66,12 +69,17 @@ async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly 
     await submitHostedForm(body.hosted_url, { username: "ada", password });
     credential = (await stage.caller.get(`/credential-sessions/${body.id}`)).body.credential_id;
   }
-  await stage.caller.post("/credential-sessions", {
+  const { body: pending } = await stage.caller.post("/credential-sessions", {
     strategy_id: "strat_portal",
     name: "Portal of Westbrook",
   });
   await installation.createKey("acme", { name: "Backend" });
   await setUpSecrets(installation);
+  for (const [name, role] of [
+    ["Continuous integration", "operator"],
+    ["Nightly report", "viewer"],
+  ] as const)
+    await installation.command("tokens", "create", "--name", name, "--role", role, "--expires", "90d");
   for (const role of ["operator", "reviewer", "viewer"] as const) await stage.operators.operator(role);
   const { stdout } = await installation.command("credentials", "test-login", credential, "--json");
   const { id: test } = JSON.parse(stdout) as { id: string };
@@ -80,7 +88,7 @@ async function setUp(stage: DashboardStage, target: Target): Promise<{ readonly 
       .length > 0
   )
     await new Promise((resolve) => setTimeout(resolve, 100));
-  return { test };
+  return { test, credential, session: pending.id };
 }
 
 /** Two that strategies name, and a strategy without the one that it names. */
@@ -122,7 +130,7 @@ const target = await startTarget(({ method, body }) => ({
   status: method === "GET" ? 200 : body.includes("right") ? 204 : 401,
 }));
 await using stage = await openDashboardStage();
-const { test } = await setUp(stage, target);
+const { test, credential, session } = await setUp(stage, target);
 const { done, waiting, review } = await fill(stage);
 
 /** Name, address, and what is done before the picture. */
@@ -145,6 +153,7 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["test-login", `/runs/${test}`],
   ["blueprints", "/blueprints"],
   ["blueprint", "/blueprints/acme/supplier-invoices"],
+  ["blueprint-health", "/blueprints/acme/plain-list?tab=health"],
   ["blueprint-document", "/blueprints/acme/supplier-invoices?tab=document"],
   [
     "blueprint-versions",
@@ -157,7 +166,9 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["strategy-document", "/strategies/acme/strat_portal?tab=document"],
   ["strategy-credentials", "/strategies/acme/strat_portal?tab=credentials"],
   ["credentials", "/credentials"],
+  ["credential", `/credentials/${credential}`],
   ["sessions", "/sessions"],
+  ["session", `/sessions/${session}`],
   ["secrets", "/secrets"],
   [
     "secret-new",
@@ -172,6 +183,7 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["keys", "/keys"],
   ["audit", "/audit"],
   ["operators", "/operators"],
+  ["tokens", "/tokens"],
   ["system", "/system"],
   ["own-sign-in", "/me"],
   [

@@ -33,7 +33,7 @@ export const LAYERS = [
     holds: "the program put together: settings, keys, database, object store, servers",
     mayImport: ["cli", "api", "hosted", "operator", "worker", "actions", "engine", "contract", ...PARTS],
   },
-  { folder: "cli", holds: "commands", mayImport: ["actions", "engine", ...PARTS] },
+  { folder: "cli", holds: "commands", mayImport: ["contract", "actions", "engine", ...PARTS] },
   {
     folder: "api",
     holds: "`/api/v1`: one line an endpoint, one file a resource",
@@ -113,10 +113,12 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     credentials: "delete, unlock, test a login, rebind to other origins; tombstones",
     secrets: "account secrets: those of OAuth clients",
     keys: "API keys: who calls, how often",
+    webhooks: "endpoints and their secrets; events signed, delivered, sent again",
     operators: "what the operator API shows and changes; operators' own sign-in",
     config: "documents: read, check, plan, apply, export",
     vault: "master keys: add, promote, rewrap",
     audit: "the audit log: close a second, export, verify",
+    backups: "backups: write, verify, restore",
     upkeep: "what the chores and `latchkey doctor` look for",
   },
   engine: {
@@ -129,6 +131,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
   nodes: {
     types: "the node types, one file each",
     http: "requests of nodes: pages, files, writes, what a good answer is",
+    browser: "steps of nodes in a browser: reads and writes",
     parse: "texts and files to records, in threads",
     records: "what nodes do with records: sort, join, group, spill",
     loop: "the steps of a loop",
@@ -145,11 +148,13 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
   contract: { operator: "schemas and types of every request and response of the operator API" },
   db: {
     migrations: "the schema, step by step, and what comes of it: `schema.sql`",
+    backups: "all rows of one moment, out and in",
     connection: "pool, how migrations run, roles and grants, the clock, grouped statements",
     runs: "runs, steps, writes, leases, lines, workers, jobs",
     credentials: "sessions, credentials, tokens, the vault's keys",
     operators: "what the operator API reads and changes",
     signing: "rows that decide, and their signatures",
+    webhooks: "endpoints, the outbox of events, deliveries and their attempts",
     invariants: "what must hold in all rows",
     embedded: "the PostgreSQL that comes with Latchkey",
   },

@@ -40,6 +40,11 @@ export async function createTestDatabase(options: { max?: number } = {}): Promis
   return await clone(await prepareTemplate(await testServer()), options);
 }
 
+/** A new database without any table. */
+export async function createEmptyDatabase(): Promise<TestDatabase> {
+  return await clone("template0", {});
+}
+
 /** A copy of a database of this server that nobody is connected to. */
 export async function cloneTestDatabase(template: string): Promise<TestDatabase> {
   return await clone(template, {});

@@ -35,7 +35,7 @@ const REVEALED: Readonly<Record<string, string>> = {
   "lib/password.ts": "the secret of argon2, for operators' passwords",
   "service/assemble.ts": "the signing key, to be read at the start",
   "service/composition.ts":
-    "the signing key, for the rows that a command reads; a client secret of the settings' file, for a login of an author's own run",
+    "the signing key, for the rows that a command reads; a client secret of the settings' file, for a login of an author's own run; an operator token, for requests to the service of another machine",
   "service/settings/database.ts": "the URLs of the database, to see how they begin",
   "service/open-client-secrets.ts":
     "a client secret of the settings, for its login type or the exchange of a sign-in's code",
@@ -52,8 +52,10 @@ const REVEALED: Readonly<Record<string, string>> = {
 const OPENED: Readonly<Record<string, string>> = {
   "vault/vault.ts": "the vault itself",
   "vault/one-key.ts": "what was typed before a sign-in at a target, under a key of that sign-in",
+  "vault/sealed-stream.ts": "the random key of one backup, to decrypt its chunks",
   "engine/login/open-credential-bytes.ts": "credentials, cached logins and tokens, for the login alone",
   "service/open-client-secrets.ts": "account secrets, for a login type or the exchange of a sign-in's code",
+  "actions/webhooks/deliver-webhooks.ts": "signing secrets, for the signatures of deliveries",
   "actions/vault/prepare-vault.ts": "the sentinel of a key, at the start",
   "actions/vault/check-vault.ts": "`doctor`: opened, zeroed, counted; `rewrap`: opened, sealed anew, zeroed",
 };

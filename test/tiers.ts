@@ -22,6 +22,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "two clusters and a promotion; instead a restart of the server under load (flow/database-faults)",
   "test/flow/rolling-restart.pg.test.ts":
     "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
+  "test/backups/move.pg.test.ts":
+    "an embedded server and 200 MB of rows; instead a restore between two databases, all rows compared (backups/backup)",
   "test/blobs/s3-store.test.ts":
     "Ceph's gateway, 84 MB to fetch; instead moto, which checks no signatures (blobs/s3-moto)",
   "test/blobs/s3-service.pg.test.ts":
@@ -49,6 +51,7 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
 
 /** Files that change something of their process which other files would notice, and so never share one. */
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
+  "test/outbound/browser/processes.e2e.ts": "it has a folder for temporary files of its own",
   "test/nodes/node-files.test.ts": "adds node types, which a process has until its end",
   "test/simulator/simulator.pg.test.ts":
     "replaces the process's ids, times of ids and chance by those of a seed",

@@ -4,8 +4,10 @@ import { errorBody } from "#contract/error.ts";
 import { COMMON_FAILURES } from "#contract/failures.ts";
 import type { Answer, Failure, Media, Operation, Parameter, ResponseHeader } from "#contract/operation.ts";
 import { OPERATIONS } from "./public-api/operations.ts";
+import { WEBHOOK_EVENTS, type DescribedEvent } from "./public-api/webhook-events.ts";
 import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "#contract/parameters.ts";
 import { assert } from "#lib/assert.ts";
+import { Type } from "#lib/type.ts";
 import type {
   MediaObject,
   OpenApiDocument,
@@ -15,6 +17,7 @@ import type {
   Reference,
   ResponseObject,
   SchemaObject,
+  WebhookItem,
 } from "./openapi-types.ts";
 
 /** Parameters of several operations, each a component. */
@@ -79,6 +82,7 @@ export function openApiDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocume
       },
     },
     areOpenOutside: true,
+    webhooks: WEBHOOK_EVENTS,
   });
 }
 
@@ -97,10 +101,12 @@ export interface DocumentParts {
   readonly headers: readonly ResponseHeader[];
   /** Whether answers have rate limit headers. */
   readonly isCounted: boolean;
-  /** The only security scheme. */
+  /** Security schemes by name; each suffices. */
   readonly security: Readonly<Record<string, unknown>>;
   /** Whether operations without authentication are outside the base URL, and without the common failures. */
   readonly areOpenOutside: boolean;
+  /** The requests that the service sends. */
+  readonly webhooks?: readonly DescribedEvent[];
 }
 
 export function writeDocument(parts: DocumentParts): OpenApiDocument {
@@ -114,6 +120,7 @@ export function writeDocument(parts: DocumentParts): OpenApiDocument {
       [operation.method]: describeOperation(parts, schemas, operation),
     };
   }
+  const webhooks = parts.webhooks?.map((event) => [event.type, describeEvent(schemas, event)] as const);
   const responses = parts.commonFailures.map((failure): [string, ResponseObject] => [
     commonName(failure),
     describeFailure(parts, schemas, failure),
@@ -132,6 +139,7 @@ export function writeDocument(parts: DocumentParts): OpenApiDocument {
     security: Object.keys(parts.security).map((name) => ({ [name]: [] })),
     tags: parts.tags,
     paths,
+    ...(webhooks === undefined ? {} : { webhooks: Object.fromEntries(webhooks) }),
     components: {
       schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(responses),
@@ -206,6 +214,45 @@ function describeParameter(schemas: Schemas, parameter: Parameter): ParameterObj
     ...rest,
     schema: describeSchema(schemas, schema),
     ...(example === undefined ? {} : { example }),
+  };
+}
+
+/** The headers of Standard Webhooks. */
+const WEBHOOK_HEADERS: readonly Parameter[] = (
+  [
+    ["webhook-id", "The event's id, the same in each attempt.", "msg_019fb2c4d5e63a1f0c9b8d7e6a5f4c3b"],
+    ["webhook-timestamp", "The time of the attempt, in seconds since 1970.", "1795428000"],
+    [
+      "webhook-signature",
+      "Signatures `v1,…`, separated by spaces.",
+      "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+    ],
+  ] as const
+).map(([name, description, example]) => ({
+  name,
+  in: "header",
+  required: true,
+  description,
+  schema: Type.String(),
+  example,
+}));
+
+function describeEvent(schemas: Schemas, event: DescribedEvent): WebhookItem {
+  return {
+    post: {
+      operationId: event.type,
+      summary: event.summary,
+      description: "Signed by [Standard Webhooks](https://www.standardwebhooks.com).",
+      security: [],
+      parameters: WEBHOOK_HEADERS.map((header) => describeParameter(schemas, header)),
+      requestBody: {
+        required: true,
+        content: describeMedia(schemas, {
+          "application/json": { schema: event.schema, examples: { event: event.example } },
+        }),
+      },
+      responses: { "2XX": { description: "The event was received. Any other answer is tried again." } },
+    },
   };
 }
 

@@ -71,6 +71,11 @@ export interface OperationObject {
   }[];
 }
 
+/** A request that the service sends. */
+export interface WebhookItem {
+  readonly post: Omit<OperationObject, "tags" | "x-codeSamples">;
+}
+
 export interface ServerObject {
   readonly url: string;
   readonly description: string;
@@ -96,6 +101,7 @@ export interface OpenApiDocument {
   readonly security: readonly Readonly<Record<string, readonly []>>[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, PathItem>>;
+  readonly webhooks?: Readonly<Record<string, WebhookItem>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, SchemaObject>>;
     readonly responses: Readonly<Record<string, ResponseObject>>;

@@ -3,13 +3,14 @@ import { COMMON_FAILURES, errorExample } from "#contract/failures.ts";
 import type { Failure, Operation, Parameter } from "#contract/operation.ts";
 import { requiredOf, type OperatorOperation } from "#contract/operator/operation.ts";
 import { OPERATOR_OPERATIONS } from "./operator-operations.ts";
-import { PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
+import { isPersonal, PERMISSIONS, stepUpOf, type Permission } from "#domain/operator.ts";
 import { writeDocument } from "./openapi-document.ts";
 import type { OpenApiDocument } from "./openapi-types.ts";
 
 const DESCRIPTION = `What operators see and do: the API behind the dashboard.
 
 - Sign in with \`POST /session\`; the cookie that it sets is the session. Scripts can't read it.
+- Programs send an operator token instead: \`Authorization: Bearer lko_...\`. They need no \`X-CSRF-Token\`.
 - Every request that changes something needs the header \`X-CSRF-Token\` with the \`csrf_token\` of \`GET /me\`, and must come from the service's own origin.
 - Every operation names its permission; a role that does not have it gets 403.
 - Every failure has the single top-level key \`error\`.
@@ -30,7 +31,7 @@ const OWN_FAILURES: readonly Failure[] = [
   {
     status: 403,
     description:
-      "The role has no permission, or something else is required first; see the detail's code: `second_factor_missing`, `step_up_required`, `csrf`.",
+      "The role has no permission, or something else is required first; see the detail's code: `second_factor_missing`, `step_up_required`, `person_required`, `csrf`.",
     examples: {
       role: errorExample(
         "authorization_error",
@@ -75,6 +76,12 @@ export function operatorDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocum
         description:
           "Set by `POST /session` and `POST /session/oidc`. Without TLS its name is `latchkey_operator`.",
       },
+      token: {
+        type: "http",
+        scheme: "bearer",
+        description:
+          "An operator token (`lko_...`), for programs. It has its role's permissions, but not those that need a person.",
+      },
     },
     // Without a session, and under the base URL all the same.
     areOpenOutside: false,
@@ -85,6 +92,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   runId: "The run's id (`run_...`) or its `run_key` (a UUID).",
   sessionId: "The session's id (`ops_...`).",
   operatorId: "The operator's id (`op_...`).",
+  tokenId: "The operator token's id (`tok_...`).",
   reviewId: "The review's id (`rev_...`).",
   credentialId: "The credential's id (`cred_...`).",
   proposalId: "The proposal's id (`prop_...`).",
@@ -163,5 +171,6 @@ function explainPermission(permission: Permission | "open"): string {
   const stepUp = stepUpOf(permission);
   const given =
     stepUp === null ? "" : `; with a second factor given within the last ${minutes[stepUp]} minutes`;
-  return `Permission \`${permission}\`: ${roles}${given}.`;
+  const person = isPersonal(permission) ? " No operator token has it." : "";
+  return `Permission \`${permission}\`: ${roles}${given}.${person}`;
 }

@@ -17,6 +17,8 @@ import * as secrets from "#contract/operator/secrets.ts";
 import * as session from "#contract/operator/session.ts";
 import * as strategies from "#contract/operator/strategies.ts";
 import * as system from "#contract/operator/system.ts";
+import * as tokens from "#contract/operator/tokens.ts";
+import * as webhooks from "#contract/operator/webhooks.ts";
 import * as writes from "#contract/operator/writes.ts";
 
 /** Every operation of the operator API, in the order of its document. */
@@ -44,6 +46,9 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.resetPassword,
   operators.resetSecondFactor,
   operators.unlinkOperator,
+  tokens.listTokens,
+  tokens.createToken,
+  tokens.revokeToken,
   runs.listRuns,
   finding.listFailures,
   finding.search,
@@ -59,16 +64,22 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   nodes.readRunInput,
   runs.listResultRecords,
   runs.downloadResult,
+  runs.readPicture,
   reviews.listReviews,
   reviews.readReview,
   reviews.listReviewRecords,
   reviews.approveReview,
   reviews.rejectReview,
+  reviews.noteAtReview,
   credentials.listCredentials,
+  credentials.readCredential,
   credentials.unlockCredential,
   credentials.testLogin,
   credentials.deleteCredential,
   credentials.listCredentialSessions,
+  credentials.readCredentialSession,
+  credentials.linkCredentialSession,
+  credentials.revokeCredentialSession,
   writes.listWrites,
   writes.decideWrite,
   writes.listWriteGroups,
@@ -85,6 +96,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   config.checkConfig,
   config.planConfig,
   config.applyConfig,
+  config.exportConfig,
   config.readConfigSchema,
   proposals.listProposals,
   proposals.readProposal,
@@ -92,6 +104,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   proposals.discardProposal,
   blueprints.listBlueprints,
   blueprints.readBlueprint,
+  blueprints.readBlueprintHealth,
   blueprints.listBlueprintVersions,
   blueprints.readBlueprintVersion,
   blueprints.publishBlueprintVersion,
@@ -112,4 +125,15 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   secrets.listSecrets,
   secrets.setSecret,
   secrets.deleteSecret,
+  webhooks.listWebhooks,
+  webhooks.createWebhook,
+  webhooks.rotateWebhook,
+  webhooks.disableWebhook,
+  webhooks.enableWebhook,
+  webhooks.deleteWebhook,
+  webhooks.listWebhookDeliveries,
+  webhooks.readWebhookDelivery,
+  webhooks.resendWebhook,
+  webhooks.resendFailedWebhooks,
+  webhooks.pingWebhook,
 ];

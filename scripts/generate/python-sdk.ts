@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { openApiDocument } from "./openapi-document.ts";
+import { WEBHOOK_EVENT } from "./public-api/webhook-events.ts";
 import type { OperationObject, SchemaObject } from "./openapi-types.ts";
 
 const METHODS = ["get", "post", "delete"] as const;
@@ -29,6 +30,9 @@ export async function pythonTypes(): Promise<string> {
     "from typing import Any, NotRequired, TypedDict, Union",
     "",
     ...Object.entries(components.schemas).map(([name, schema]) => declare(name, schema)),
+    `#: ${WEBHOOK_EVENT.description}`,
+    `${WEBHOOK_EVENT.name} = Union[${WEBHOOK_EVENT.choices.join(", ")}]`,
+    "",
     "#: Each operation's method, its path, and whether the path is below `/api/v1`.",
     "OPERATIONS: dict[str, tuple[str, str, bool]] = {",
     ...operations,

@@ -1,4 +1,5 @@
 import { openApiDocument } from "./openapi-document.ts";
+import { WEBHOOK_EVENT } from "./public-api/webhook-events.ts";
 import type { OperationObject, SchemaObject } from "./openapi-types.ts";
 
 const METHODS = ["get", "post", "delete"] as const;
@@ -25,6 +26,9 @@ export async function sdkTypes(): Promise<string> {
     "// Written by `npm run generate` from openapi/openapi.json.",
     "",
     ...Object.entries(components.schemas).map(([name, schema]) => declare(name, schema)),
+    `/** ${WEBHOOK_EVENT.description} */`,
+    `export type ${WEBHOOK_EVENT.name} = ${WEBHOOK_EVENT.choices.join(" | ")};`,
+    "",
     "/** Each operation's method, its path, and whether the path is below `/api/v1`. */",
     "export const OPERATIONS = {",
     ...operations,

@@ -47,7 +47,8 @@ export const NODE_TEXTS: Readonly<Record<string, NodeText>> = {
     gives:
       "records: one for each row that an `extract` reads, with texts as values; or a single one with the `fields` that the steps read. [Browser automation](../browser.md) explains steps and locators.",
     errors: [
-      "A step does not find its element in time, or finds several: the message names the step and what the page has instead. The read starts again from its first step, in a new browser, as often as `retry` says.",
+      "A step does not find its element in time, or finds several: the message names the step and what the page has instead. A read starts again from its first step, in a new browser, as often as `retry` says; operators see what the page showed.",
+      "A write may have happened and can't be looked up: a person decides, or the node fails (`on_unknown`).",
       "A page can't be loaded, or is not of the hosts.",
       "The page asks for a captcha.",
       "The worker has no browser, or the browser ends by itself.",

@@ -18,4 +18,16 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     reason:
       "notifications are hints: a process that misses the last ones of another finds the runs by its next look",
   },
+  {
+    file: "src/worker/chores.ts",
+    kind: "guard removed",
+    line: "workerId === null || this.#arePoolsSaved",
+    reason: "the same ids are written once more, or for no worker; a worker that joins writes them itself",
+  },
+  {
+    file: "src/engine/local/recording.ts",
+    kind: "redaction removed",
+    line: "await redact.body(asked.body)",
+    reason: "records and files are redacted before a request can be made of them; this is a second net",
+  },
 ];

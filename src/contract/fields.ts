@@ -17,6 +17,7 @@ export const EXAMPLE = {
   blueprintKey: "supplier-invoices",
   hostedUrl: "https://connect.example.com/connect/TOKEN",
   returnUrl: "https://app.example.com/connected?plan=pro",
+  cancelUrl: "https://app.example.com/connections",
 } as const;
 
 export function id(kind: OwnId, description: string) {

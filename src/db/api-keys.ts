@@ -71,6 +71,15 @@ function readLiveKey(row: LiveKeyRow): AuthenticatedKey {
   };
 }
 
+/** Undefined: there is no such key. */
+export async function findAccountOfKey(db: Database, id: string): Promise<string | undefined> {
+  const rows = await db.query<{ accountId: string }>(
+    `select account_id as "accountId" from api_key where id = $1`,
+    [id],
+  );
+  return rows[0]?.accountId;
+}
+
 /** Which of these keys have been revoked or have expired. */
 export async function listDeadKeys(db: Database, keyIds: readonly string[]): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { AuditAction } from "./audit-actions.ts";
 
-/** `id`: that of the API key, the end user's hosted session, the run or the operator. The command line has none. */
+/** `id`: that of the API key, the end user's hosted session, the run, the operator or the operator token. The command line has none. */
 export type AuditActor =
-  | { readonly kind: "api_key" | "end_user" | "run" | "operator"; readonly id: string }
+  | { readonly kind: "api_key" | "end_user" | "run" | "operator" | "operator_token"; readonly id: string }
   | { readonly kind: "cli" | "service" };
 
 /** The arguments of `recordAudit`. */

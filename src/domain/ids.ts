@@ -10,10 +10,14 @@ export const ID_PREFIX = {
   apiKey: "key_",
   operator: "op_",
   operatorSession: "ops_",
+  operatorToken: "tok_",
   worker: "wrk_",
   auditEntry: "aud_",
   review: "rev_",
   proposal: "prop_",
+  webhookEndpoint: "we_",
+  webhookSecret: "wsec_",
+  webhookEvent: "msg_",
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

@@ -2,6 +2,10 @@
 export const limits = {
   /** Spec, Limits: credential session lifetime, 7 days by default. */
   sessionLifetimeMs: 7 * 86_400_000,
+  /** The shortest life that a caller may give a credential session. */
+  sessionLifetimeMsMin: 60_000,
+  /** A caller's own references of a credential session. */
+  sessionMetadata: { items: 20, nameCharacters: 40, valueCharacters: 500 },
   /** Lifetime of an embedded session: half an hour by default; its creation may choose between a minute and a day. */
   embeddedLifetimeMs: 30 * 60_000,
   embeddedLifetimeMsMin: 60_000,
@@ -25,6 +29,21 @@ export const limits = {
   /** docs/decisions/0011: names and other strings. */
   nameCharactersMax: 255,
   returnUrlCharactersMax: 2_048,
+
+  /** docs/webhooks.md#limits. */
+  webhookEndpointsMax: 20,
+  webhookUrlCharactersMax: 2_000,
+  webhookDescriptionCharactersMax: 200,
+  webhookTimeoutMs: 15_000,
+  webhookAnswerBytesMax: 65_536,
+  /** The part of an answer that the delivery log shows. */
+  webhookAnswerCharactersKept: 1_024,
+  webhookRetryAfterMsMax: 86_400_000,
+  /** An endpoint is disabled after so long of nothing but failures. */
+  webhookFailingMsMax: 5 * 86_400_000,
+  /** Events and the log of their deliveries. */
+  webhookKeptMs: 30 * 86_400_000,
+  webhookOverlapMsMax: 30 * 86_400_000,
 
   /** docs/api.md#limits. */
   accountSecretsMax: 200,
@@ -102,6 +121,9 @@ export const limits = {
   browserRoundsMax: 10_000,
   /** Characters that one `extract` may read, and all of a node's. */
   browserCharactersMax: 10_000_000,
+  browserUploadBytesMax: 20 * 1_048_576,
+  /** Pictures of `screenshot` steps; more are not kept. */
+  browserPicturesMax: 20,
   browserNodeCharactersMax: 50_000_000,
   /** Margin of a login's lock over its timeout, so that the login ends before the lock does. */
   loginMarginMs: 10_000,
@@ -178,6 +200,8 @@ export const limits = {
   reviewEditBytesMax: 1_048_576,
   reviewEditsBytesMax: 32 * 1_048_576,
   reviewReasonCharactersMax: 2_000,
+  /** How long an operator counts as being at a review after the last message of the page, which sends one every 20 s. */
+  reviewPresenceMs: 50_000,
 
   /** Size of the request of a write that may have happened, as shown to an operator. */
   sentCharactersMax: 1_000,
@@ -257,7 +281,9 @@ export const limits = {
   operatorStepUpMs: 5 * 60_000,
   /** The same for starting or deciding runs that write to other systems, which is everyday work. */
   operatorLateStepUpMs: 30 * 60_000,
-  /** Requests per session. */
+  /** The longest life of an operator token. */
+  operatorTokenMsMax: 365 * 86_400_000,
+  /** Requests per session or operator token. */
   operatorCalls: { perSecond: 50, burst: 500 },
   /** Documents from an operator: per request; CPU time and memory for their check; total size as JSON. */
   configBodyBytesMax: 262_144,

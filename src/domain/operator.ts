@@ -13,6 +13,8 @@ interface Rule {
   readonly roles: readonly OperatorRole[];
   /** Requires the second factor, given within the last five minutes, or half an hour. */
   readonly stepUp?: StepUp;
+  /** Only for a person who has signed in: no operator token has it, whatever its role. */
+  readonly isPersonal?: true;
 }
 
 const ALL = OPERATOR_ROLES;
@@ -23,7 +25,7 @@ const ALL = OPERATOR_ROLES;
  */
 export const PERMISSIONS = {
   /** One's own sign-in, sessions, password and second factor; also before the second factor is set up. */
-  "self.manage": { roles: ALL },
+  "self.manage": { roles: ALL, isPersonal: true },
   "run.read": { roles: ALL },
   /** Results of runs are end users' data, like the records of a review. */
   "run.results": { roles: ["admin", "operator", "reviewer"] },
@@ -33,34 +35,58 @@ export const PERMISSIONS = {
   /** Records are end users' data. */
   "review.records": { roles: ["admin", "operator", "reviewer"] },
   "review.decide": { roles: ["admin", "operator", "reviewer"] },
+  /** Being seen by others at a review. */
+  "review.attend": { roles: ["admin", "operator", "reviewer"], isPersonal: true },
   /** Deciding "it did not happen" sends a write again. */
   "write.decide": { roles: ["admin", "operator"], stepUp: "lately" },
   "credential.read": { roles: ["admin", "operator", "viewer"] },
   "credential.unlock": { roles: ["admin", "operator"] },
   "credential.delete": { roles: ["admin", "operator"], stepUp: "now" },
+  /** The link of a pending session, which lets its holder fill in the form, and its revocation. */
+  "session.manage": { roles: ["admin", "operator"], stepUp: "lately" },
   "config.read": { roles: ["admin", "operator", "viewer"] },
   /** Changing documents changes the origins that credentials may be sent to. */
   "config.apply": { roles: ["admin", "operator"], stepUp: "now" },
   /** Proposals that wait for a second admin. */
-  "proposal.confirm": { roles: ["admin"], stepUp: "now" },
+  "proposal.confirm": { roles: ["admin"], stepUp: "now", isPersonal: true },
   /** By an admin or by the proposer. */
   "proposal.discard": { roles: ["admin", "operator"] },
   /** Names and origins; no permission shows a value. */
   "secret.read": { roles: ["admin", "operator", "viewer"] },
   "secret.manage": { roles: ["admin", "operator"], stepUp: "now" },
+  "webhook.read": { roles: ["admin", "operator", "viewer"] },
+  /** An endpoint gets what the API shows of runs and sessions. */
+  "webhook.manage": { roles: ["admin", "operator"], stepUp: "now" },
+  "webhook.resend": { roles: ["admin", "operator"] },
+  /** Rerunning a run, and testing a login. */
   "run.trigger": { roles: ["admin", "operator"] },
+  /** Trying a Blueprint: the run is on record as the operator's. Programs trigger runs with API keys. */
+  "run.try": { roles: ["admin", "operator"], isPersonal: true },
   "key.read": { roles: ["admin", "operator"] },
   "key.manage": { roles: ["admin"], stepUp: "now" },
   "audit.read": { roles: ["admin", "operator"] },
   "system.read": { roles: ["admin", "operator", "viewer"] },
   "operator.read": { roles: ["admin"] },
-  "operator.manage": { roles: ["admin"], stepUp: "now" },
+  "operator.manage": { roles: ["admin"], stepUp: "now", isPersonal: true },
+  "token.read": { roles: ["admin"] },
+  /** A token that could create another would never end. */
+  "token.manage": { roles: ["admin"], stepUp: "now", isPersonal: true },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type Permission = keyof typeof PERMISSIONS;
 
 export function mayDo(role: OperatorRole, permission: Permission): boolean {
   return (PERMISSIONS[permission].roles as readonly OperatorRole[]).includes(role);
+}
+
+/** The permissions that no operator token has. */
+export type PersonalPermission = {
+  [P in Permission]: (typeof PERMISSIONS)[P] extends { readonly isPersonal: true } ? P : never;
+}[Permission];
+
+export function isPersonal(permission: Permission): permission is PersonalPermission {
+  const rule: Rule = PERMISSIONS[permission];
+  return rule.isPersonal === true;
 }
 
 /** null: none is required. An action that leads to writes may still require one. */

@@ -52,6 +52,7 @@ export type OperatorProblemCode =
   | "password_expired"
   | "second_factor_missing"
   | "step_up_required"
+  | "person_required"
   | "csrf"
   | "oidc_unavailable"
   | OidcRefusal;

@@ -8,23 +8,28 @@ export type ReturnUrlCheck =
 
 const refuse = (reason: string): ReturnUrlCheck => ({ ok: false, reason });
 
-const FORM = "`return_url` must be an absolute http or https URL";
+/** The fields with a URL to which an end user is sent. */
+export type WayBackField = "return_url" | "cancel_url";
 
 /**
- * Whether a `return_url` may be used: Spec, POST /credential-sessions; docs/decisions/0018 has the rules. `allowedOrigins` are
+ * Whether a `return_url` may be used, or a `cancel_url`, which follows the same rules: Spec, POST /credential-sessions; docs/decisions/0018 has the rules. `allowedOrigins` are
  * canonical (`canonicalOrigin`). Checked when the session is created and again at the redirect.
  *
  * The platform's parser decides; all the other rules guard against different parsers downstream (a proxy, the caller's framework),
  * which may see another host in the same text. So `http` is allowed exactly where its origin was allowed as `http`.
  */
-export function checkReturnUrl(text: string, allowedOrigins: readonly string[]): ReturnUrlCheck {
+export function checkReturnUrl(
+  text: string,
+  allowedOrigins: readonly string[],
+  field: WayBackField = "return_url",
+): ReturnUrlCheck {
   if (text.length > limits.returnUrlCharactersMax) {
-    return refuse(`\`return_url\` must have at most ${limits.returnUrlCharactersMax} characters.`);
+    return refuse(`\`${field}\` must have at most ${limits.returnUrlCharactersMax} characters.`);
   }
-  const read = readWebUrl(text);
+  const read = readWebUrl(text, field);
   if ("reason" in read) return refuse(read.reason);
   if (!allowedOrigins.includes(read.url.origin)) {
-    return refuse("The origin (scheme, host and port) of `return_url` is not on this account's allowlist.");
+    return refuse(`The origin (scheme, host and port) of \`${field}\` is not on this account's allowlist.`);
   }
   return { ok: true };
 }
@@ -37,23 +42,27 @@ export function canonicalOrigin(text: string): string | undefined {
   return /^https?:\/\/[^/?#*]+\/?$/i.test(text) ? read.url.origin : undefined;
 }
 
-function readWebUrl(text: string): { readonly url: URL } | { readonly reason: string } {
+function readWebUrl(
+  text: string,
+  field: WayBackField = "return_url",
+): { readonly url: URL } | { readonly reason: string } {
   if (/[\u0000-\u0020\u007f\\]/.test(text) || !text.isWellFormed()) {
     return {
-      reason: "`return_url` must not contain spaces, control characters, unpaired surrogates or backslashes.",
+      reason: `\`${field}\` must not contain spaces, control characters, unpaired surrogates or backslashes.`,
     };
   }
   const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1];
-  if (authority === undefined || !URL.canParse(text)) return { reason: `${FORM}.` };
-  if (authority.includes("@")) return { reason: "`return_url` must not contain a user name or a password." };
+  if (authority === undefined || !URL.canParse(text))
+    return { reason: `\`${field}\` must be an absolute http or https URL.` };
+  if (authority.includes("@")) return { reason: `\`${field}\` must not contain a user name or a password.` };
   const url = new URL(text);
   const host = authority.replace(/:\d*$/, "");
   if (host.endsWith(".") || url.hostname.endsWith(".")) {
-    return { reason: "The host of `return_url` must not end with a dot." };
+    return { reason: `The host of \`${field}\` must not end with a dot.` };
   }
   if (!isPlainHost(host, url.hostname)) {
     return {
-      reason: "The host of `return_url` must be written as in a browser's address bar.",
+      reason: `The host of \`${field}\` must be written as in a browser's address bar.`,
     };
   }
   return { url };

@@ -6,6 +6,7 @@ import {
   findStepSource,
   finishStep,
   noteStep,
+  saveStepObject,
   saveStepSource,
   startStep,
 } from "#db/runs/run-steps.ts";
@@ -54,6 +55,8 @@ export function databaseJournal(
       const source = { accountId, nodeId, blob, tally: tallies.take() };
       return await retryWhileLocked(async () => await saveStepSource(db, lease, source));
     },
+    savePicture: async (blob) =>
+      await retryWhileLocked(async () => await saveStepObject(db, lease, { accountId, blob })),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
     // The journal is empty if no worker has executed the run before.
     listTurns: async (nodeIds, first, count) =>
@@ -66,6 +69,7 @@ export function databaseJournal(
     beginWrite: async (nodeId, ordinal) =>
       await retryWhileLocked(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
     endWrite: async (write) => await retryWhileLocked(async () => await endWrite(db, lease, write)),
+    standStill: async (wait) => await runClock.standStill(wait),
     takeSlot: slotTaker({ db, news, paces, clock }, run, lease, runClock),
     askAgain: askAgainOf({ db, clock }, run, lease, runClock),
     takeRetry: async (retriesMax) =>

@@ -5,6 +5,7 @@ import { failRun, findRun, parkRun, releaseRun, type ClaimedRun } from "#db/runs
 import { RowRefused } from "#domain/refused-row.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
+import { metrics } from "#lib/metrics.ts";
 import { RunPollsLater, RunFailure, RunQueued, RunParked, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import type { Tallies } from "./tallies.ts";
@@ -47,6 +48,7 @@ export async function endRun(
   const isOfStore = thrown instanceof StoreFailed;
   // The reason why the run stopped takes precedence over the store's error.
   if (isOfStore && !signal.aborted) {
+    metrics.storeFailures.add({});
     services.log.error(
       { runId: run.id, reason: thrown.message },
       "the object store failed; the run waits and will continue from its journal",
@@ -144,6 +146,7 @@ async function fail(
   await failpoint("run.before_fail");
   const failure = { lease, kind, detail, tally: tallies.take() };
   const failed = await retryWhileLocked(async () => await failRun(services.db, failure));
+  if (failed) metrics.runsFailed.add({ kind });
   await failpoint("run.after_fail");
   services.news.announce([run.id]);
   services.log.info({ runId: run.id, kind, detail }, "run failed");

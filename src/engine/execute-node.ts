@@ -16,6 +16,7 @@ import { expressionsOf } from "./node-expressions.ts";
 import { RunFailure, RunQueued, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { showAnswer } from "./redaction/show-answer.ts";
+import { openLimit, type TimeLimit } from "./waiting/open-limit.ts";
 import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
 import { lastAnswer, newNotes, type StepNotes } from "./step-notes.ts";
 
@@ -23,8 +24,8 @@ import { lastAnswer, newNotes, type StepNotes } from "./step-notes.ts";
 export async function executeNode(run: RunContext, planned: PlannedNode): Promise<void> {
   const { node, type } = planned;
   const isItsOwn = type.isGate === true || type.timesRequests === true;
-  const limit = node.timeoutMs === null || isItsOwn ? null : run.services.clock.timeout(node.timeoutMs);
-  const signal = limit ? AbortSignal.any([run.signal, limit]) : run.signal;
+  const limit = node.timeoutMs === null || isItsOwn ? null : openLimit(run.services.clock, node.timeoutMs);
+  const signal = limit ? AbortSignal.any([run.signal, limit.signal]) : run.signal;
   const notes = newNotes();
   const beganMs = run.services.clock.now();
   try {
@@ -37,7 +38,7 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
     const execute = async (): Promise<Flow | null> => {
       await fixSource(run, planned);
       await noteTotal(run, planned);
-      const flow = await type.run(await open(run, planned, signal, notes), planned.config);
+      const flow = await type.run(await open(within(run, limit), planned, signal, notes), planned.config);
       // The door could not inspect the packed content before.
       return flow?.kind === "records" && type.unpacks?.(planned.config) === true
         ? { kind: "records", batches: run.door.enterRecords(flow.batches) }
@@ -53,10 +54,21 @@ export async function executeNode(run: RunContext, planned: PlannedNode): Promis
     if (run.signal.aborted) throw run.signal.reason;
     if (error instanceof RunParked && !(error instanceof RunQueued)) await noteWaiting(run, planned, notes);
     if (error instanceof RunParked || isServiceFailure(error)) throw error;
-    const failure = limit?.aborted ? overTime(node.id) : await failureWith(run, planned, error, notes);
+    const failure = limit?.signal.aborted ? overTime(node.id) : await failureWith(run, planned, error, notes);
     await noteFailure(run, planned, failure, notes.log, run.services.clock.now() - beganMs);
     throw failure;
+  } finally {
+    limit?.end();
   }
+}
+
+/** A wait that stops the run's clock stops the node's, too. */
+function within(run: RunContext, limit: TimeLimit | null): RunContext {
+  if (limit === null) return run;
+  const { journal } = run;
+  const standStill: typeof journal.standStill = async (wait) =>
+    await limit.standStill(async () => await journal.standStill(wait));
+  return { ...run, journal: { ...journal, standStill } };
 }
 
 /** Skips the update when the step is already shown: later writes of the node are fenced on their own. */

@@ -1,6 +1,7 @@
 import { completeRun } from "#db/runs/run-results.ts";
 import { estimateResponseBytes } from "#domain/run-results.ts";
 import { failpoint } from "#lib/failpoint.ts";
+import { metrics } from "#lib/metrics.ts";
 import { resultKeysOf } from "#nodes/types/output.ts";
 import type { UnboundRun } from "./execute-nodes.ts";
 import { RunStopped } from "./run-ended.ts";
@@ -22,6 +23,7 @@ export async function finishRun(
   const completion = { lease, accountId: run.accountId, responseBytes, results, tally: tallies.take() };
   if (!(await retryWhileLocked(async () => await completeRun(db, completion))))
     throw new RunStopped("lease_lost");
+  metrics.runsCompleted.add({});
   await failpoint("run.after_complete");
   news.announce([run.id]);
 }

@@ -1,5 +1,7 @@
 import { listSteps } from "#db/runs/run-steps.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
+import type { Json } from "#domain/json.ts";
+import { readEvidenceLine } from "#domain/page-evidence.ts";
 import { answerLine } from "#domain/shown-answer.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Flow } from "#nodes/define-node.ts";
@@ -84,14 +86,15 @@ export async function noteFailure(
   await journal.failStep(node.id, message, tookMs, lines.join("\n"));
 }
 
-/** Records an answer that leaves a write uncertain, for the operator who decides. */
+/** Records the answer, or the page, that leaves a write uncertain, for the operator who decides. */
 export async function noteWaiting(
   run: RunContext,
   { node, type, config }: PlannedNode,
   notes: StepNotes,
 ): Promise<void> {
   const answer = lastAnswer(notes);
-  if (type.effect(config) !== "write" || answer === null) return;
-  const line = answerLine(await showAnswer(answer, run.redact, "node"));
-  await run.journal.noteStep(node.id, [...notes.log, line].join("\n"));
+  const hasPage = notes.log.some((line) => readEvidenceLine(JSON.parse(line) as Json) !== null);
+  if (type.effect(config) !== "write" || (answer === null && !hasPage)) return;
+  const lines = answer === null ? [] : [answerLine(await showAnswer(answer, run.redact, "node"))];
+  await run.journal.noteStep(node.id, [...notes.log, ...lines].join("\n"));
 }

@@ -139,6 +139,8 @@ function writesAt(writes: NodeWrites, ordinal: number): NodeWrites {
       return new Map(known === undefined ? [] : [[0, known]]);
     },
     begin: async () => await writes.begin(ordinal),
+    commit: async () => await writes.commit(ordinal),
+    goOn: () => writes.goOn(),
     send: async (request) => await writes.send(request, ordinal),
     finish: async (_only, outcome) => await writes.finish(ordinal, outcome),
     refuse: async () => await writes.refuse(ordinal),

@@ -5,6 +5,7 @@ import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts"
 import { resultKeysOf } from "#nodes/types/output.ts";
 import { loopTurns } from "./loop-turns.ts";
 import { nodeWrites } from "./node-writes.ts";
+import { keepEvidence } from "./outputs/keep-evidence.ts";
 import { writeResult } from "./outputs/record-outputs.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
@@ -14,6 +15,15 @@ import { encodeRecords } from "./outputs/spool.ts";
 import { abortableBatches, abortableExpressions } from "./until-aborted.ts";
 
 const RANDOM_STEPS = 1_000_000;
+
+/** Waits for a browser's place, which counts towards no timeout, and notes for how long. */
+const standStill =
+  (run: RunContext, note: NodeContext["log"]) =>
+  async (wait: () => Promise<void>): Promise<void> => {
+    const beganMs = run.services.clock.now();
+    await run.journal.standStill(wait);
+    note("waited for a browser", { waitedMs: Math.round(run.services.clock.now() - beganMs) });
+  };
 
 /** The capabilities of one node, and nothing else: no database, no file, no secret. */
 export function nodeContext(
@@ -29,9 +39,11 @@ export function nodeContext(
     node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login"),
     notes,
   );
+  const writes = nodeWrites(run, node.id, target, signal);
   const note: NodeContext["log"] = (message, fields) => {
     if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
   };
+  const whileWaiting = standStill(run, note);
   return {
     node,
     signal,
@@ -40,12 +52,22 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) =>
       await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
-    browse: async (work) => await target.browse(signal, work),
+    browse: async (work, { downloadBytesMax } = {}) =>
+      await writes.toItsEnd(
+        async (late) =>
+          await target.browse(late, { redact: run.redact, downloadBytesMax, whileWaiting }, work),
+      ),
+    keepFile: async (bytes) => await run.scratch.keep(bytes),
+    keepEvidence: async (evidence) => {
+      run.onEvidence?.(node.id, evidence);
+      const isFull = log.length >= limits.stepLogLinesMax;
+      if (!isFull) log.push(await keepEvidence(run, evidence));
+    },
     turns:
       planned.type.hasTurns === true
         ? loopTurns(run, planned, (inner, step) => nodeContext(inner, step, expressions, signal, notes))
         : null,
-    writes: nodeWrites(run, node.id, target, signal),
+    writes,
     review: async (records, ask) => {
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
       return await run.journal.review(run, planned, records, ask);

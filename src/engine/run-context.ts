@@ -4,6 +4,7 @@ import type { FinishedStep } from "#db/runs/run-steps.ts";
 import type { FinishedTurn, StoredTurn } from "#db/runs/run-turns.ts";
 import type { EndedWrite, StoredWrite } from "#db/runs/run-writes.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
@@ -56,6 +57,8 @@ export interface RunContext {
   readonly shown: { step: string };
   /** Receives the nodes' warnings in a local run. */
   readonly onWarning?: (nodeId: string, message: string) => void;
+  /** Receives what pages showed, in a local run. */
+  readonly onEvidence?: (nodeId: string, evidence: NewEvidence) => void;
 }
 
 /** The interval of a poll and its maximum duration. */
@@ -64,7 +67,7 @@ export interface PollTimes {
   readonly forMs: number;
 }
 
-type StepSource = { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
+type StoredObject = { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
 
 /**
  * Everything that a run records while its nodes execute, and its waits and reviews. In the service this is the database, under the run's
@@ -81,7 +84,9 @@ export interface RunJournal {
   noteStep(nodeId: string, log: string): Promise<void>;
   /** The object with the records that a node processes one by one; null: not stored yet. */
   findSource(nodeId: string): Promise<string | null>;
-  saveSource(nodeId: string, blob: StepSource): Promise<boolean>;
+  saveSource(nodeId: string, blob: StoredObject): Promise<boolean>;
+  /** Adds the object of a picture to the run's. */
+  savePicture(blob: StoredObject): Promise<boolean>;
   /** The begun writes of a node with these ordinals. */
   listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
   /** The outputs of these loop steps for the records with these ordinals. */
@@ -94,6 +99,8 @@ export interface RunJournal {
   /** The intent, before the request is sent. */
   beginWrite(nodeId: string, ordinal: number): Promise<boolean>;
   endWrite(write: EndedWrite): Promise<boolean>;
+  /** A wait for others, which does not count towards the timeout of the run. */
+  standStill<T>(wait: () => Promise<T>): Promise<T>;
   /** Waits for the node's next throttle slot, one every `spacingMs`. Throws RunQueued, or the signal's reason. */
   takeSlot(nodeId: string, spacingMs: number, signal: AbortSignal): Promise<void>;
   /** Waits for the next poll. False: the poll's time limit has passed. Throws RunPollsLater, or the signal's reason. */

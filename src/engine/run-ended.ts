@@ -1,6 +1,7 @@
 import type { PollPlace } from "#db/runs/polls.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { RunErrorKind } from "#domain/run.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
 
 /** Why a run stops before its end: the reason of its AbortSignal, and the error thrown at the next boundary. */
@@ -27,6 +28,7 @@ export class RunStopped extends Error {
 interface RunFailureOptions {
   readonly answer?: ShownAnswer | null;
   readonly loginStep?: string | null;
+  readonly evidence?: NewEvidence | null;
 }
 
 /** The run fails. `message` is for the operator; callers see only the fixed sentence of `kind`. */
@@ -36,12 +38,15 @@ export class RunFailure extends Error {
   /** The target's answer that caused the failure, and the login step that requested it. */
   readonly answer: ShownAnswer | null;
   readonly loginStep: string | null;
+  /** What the page of the login's browser showed. */
+  readonly evidence: NewEvidence | null;
 
   constructor(kind: RunErrorKind, message: string, options: RunFailureOptions = {}) {
     super(message);
     this.kind = kind;
     this.answer = options.answer ?? null;
     this.loginStep = options.loginStep ?? null;
+    this.evidence = options.evidence ?? null;
   }
 }
 

@@ -18,7 +18,7 @@ export interface Shown {
 /** The form of a session: the same on a page and in a frame. */
 export async function formPage(
   services: Services,
-  { session, strategy, brand, redirectTo }: HostedSession,
+  { session, strategy, brand, redirectTo, cancelTo }: HostedSession,
   { values, errors, notice = null, isElsewhere = false }: Shown,
 ): Promise<Omit<FormPage, "action">> {
   return {
@@ -27,6 +27,7 @@ export async function formPage(
     description: strategy.description,
     targetHosts: [...new Set(credentialOrigins(strategy).map((origin) => new URL(origin).host))],
     returnHost: redirectTo === null ? null : new URL(redirectTo).host,
+    cancelTo,
     fields: strategy.fields,
     values: values ?? new Map<string, string>(),
     encoding: formShape(strategy.fields).encoding,

@@ -66,6 +66,7 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
       const page = {
         ...(await formPage(services, slot, extra)),
         returnHost: new URL(flow.session.origin).host,
+        cancelTo: null,
         action: `${flow.session.id}/submit`,
         framed: {
           step: renderStepOf(wording, number, count),

@@ -79,10 +79,10 @@ const getForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(services, request, reply);
-  const { status } = hosted.session;
-  const shell = shellFor(services, request, { isRepeatable: true });
-  if (status === "expired") return await sendPage(reply, 410, renderExpired(shell));
-  if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell));
+  const { status, returnUrl: back } = hosted.session;
+  const shell = shellFor(services, request, { brand: hosted.brand, isRepeatable: true });
+  if (status === "expired") return await sendPage(reply, 410, renderExpired(shell, { back }));
+  if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell, back));
   const notice = noticeOf(request, hosted.strategy);
   const isElsewhere = await openHere(services, request, reply, hosted);
   return await sendForm(services, request, reply, { hosted, status: 200, notice, isElsewhere });
@@ -118,14 +118,16 @@ const postForm: Handler = async (services, request, reply) => {
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(services, request, reply);
   throttleForm(services, "link", hosted.session.id);
-  const shell = shellFor(services, request);
+  const shell = shellFor(services, request, { brand: hosted.brand });
   if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell));
   const submitted = await readForm(request, formShape(hosted.strategy.fields));
   const csrf = await checkCsrf(services, token, submitted.get("_csrf") ?? "");
   if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell));
-  const { status } = hosted.session;
-  const sendExpired = async (): Promise<FastifyReply> =>
-    await sendPage(reply, 410, renderExpired(shell, listTyped(hosted.strategy, submitted, shell.wording)));
+  const { status, returnUrl: back } = hosted.session;
+  const sendExpired = async (): Promise<FastifyReply> => {
+    const typed = listTyped(hosted.strategy, submitted, shell.wording);
+    return await sendPage(reply, 410, renderExpired(shell, { back, typed }));
+  };
   if (status === "expired") return await sendExpired();
   // The form in another language, with the entered values. It changes nothing.
   if (submitted.has(AGAIN) && status === "pending")
@@ -133,7 +135,7 @@ const postForm: Handler = async (services, request, reply) => {
   if (csrf === "stale") {
     return status === "pending"
       ? await sendForm(services, request, reply, { hosted, status: 403, values: submitted, notice: "stale" })
-      : await sendPage(reply, 410, renderUsed(shell));
+      : await sendPage(reply, 410, renderUsed(shell, back));
   }
   if (status === "completed") return await sendDone(services, request, reply, { hosted });
   const outcome = leavesForTarget(hosted.strategy)

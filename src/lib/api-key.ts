@@ -3,7 +3,10 @@ import { randomBase62 } from "./new-id.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_CHARACTERS = 32;
-const KEY = /^lk_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+const KEY = /^(lk|lko)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+
+/** Of an API key, and of an operator token. */
+type Prefix = "lk" | "lko";
 
 /** Six base62 characters of CRC32, so that secret scanners recognise a key, and a mistyped one never reaches the database. */
 function checksum(random: string): string {
@@ -16,13 +19,24 @@ function checksum(random: string): string {
   return text;
 }
 
-/** `lk_` + 32 random base62 characters (190 bits) + checksum. Shown once. docs/decisions/0027. */
-export function newApiKey(): string {
+function newKey(prefix: Prefix): string {
   const random = randomBase62(RANDOM_CHARACTERS);
-  return `lk_${random}${checksum(random)}`;
+  return `${prefix}_${random}${checksum(random)}`;
 }
 
-export function isWellFormedApiKey(text: string): boolean {
+function isWellFormed(prefix: Prefix, text: string): boolean {
   const match = KEY.exec(text);
-  return match !== null && checksum(match[1] ?? "") === match[2];
+  return match !== null && match[1] === prefix && checksum(match[2] ?? "") === match[3];
 }
+
+/** `lk_` + 32 random base62 characters (190 bits) + checksum. Shown once. docs/decisions/0027. */
+export const newApiKey = (): string => newKey("lk");
+
+export const isWellFormedApiKey = (text: string): boolean => isWellFormed("lk", text);
+
+export const OPERATOR_TOKEN_PREFIX = "lko_";
+
+/** `lko_` and the same as an API key, so that neither is ever taken for the other. Shown once. docs/decisions/0022. */
+export const newOperatorToken = (): string => newKey("lko");
+
+export const isWellFormedOperatorToken = (text: string): boolean => isWellFormed("lko", text);

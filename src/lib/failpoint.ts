@@ -57,6 +57,11 @@ export const FAILPOINTS = [
   "gate.after_lookup",
   "gate.after_dial",
   "sweep.after_page",
+  "browser.after_open",
+  "browser.before_step",
+  "browser.after_steps",
+  "webhook.before_send",
+  "webhook.after_send",
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

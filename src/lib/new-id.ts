@@ -30,6 +30,13 @@ export function randomBase62(count: number): string {
   return text;
 }
 
+/** What people copy by hand: without 0, O, 1 and I. */
+const READABLE = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
+
+/** `count` characters of READABLE from a CSPRNG, five bits each. */
+export const randomReadable = (count: number): string =>
+  Array.from({ length: count }, () => READABLE[randomByte() % READABLE.length]).join("");
+
 /** A new id: the prefix, eight characters of time (so that indexes grow at one end), and twenty random characters (119 bits). */
 export function newId(prefix: string): string {
   let time = Date.now();

@@ -97,6 +97,8 @@ export interface Signing {
   /** Proves that this installation bound existing credentials to their origins, at this time. */
   boundMark(atMs: number): Buffer;
   verifyBoundMark(atMs: number, mark: Uint8Array): boolean;
+  /** Proves that this installation made a backup. */
+  readonly backupMac: Hmac;
   readonly operators: OperatorKeys;
   readonly audit: AuditKeys;
   /** The key for signed rows. */
@@ -107,6 +109,8 @@ export interface Signing {
 export interface OperatorKeys {
   /** The hash of a session's cookie in the database. */
   sessionHash(token: string): Buffer;
+  /** The hash of an operator token in the database. */
+  tokenHash(token: string): Buffer;
   /** The CSRF token of a session. */
   csrf(token: string): string;
   verifyCsrf(token: string, value: string): boolean;
@@ -132,6 +136,7 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
   const hmac = (purpose: string): Hmac => openHmac(derive(purpose));
   const keys = {
     session: hmac("operator-session"),
+    token: hmac("operator-token"),
     csrf: hmac("operator-csrf"),
     totp: hmac("operator-totp"),
     recovery: hmac("operator-recovery"),
@@ -144,6 +149,7 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
   const bytes = (key: Hmac, parts: readonly string[]): Buffer => key(JSON.stringify(parts));
   return {
     sessionHash: (token) => bytes(keys.session, [token]),
+    tokenHash: (token) => bytes(keys.token, [token]),
     csrf: (token) => mac(keys.csrf, [token]),
     verifyCsrf: (token, value) => isSame(mac(keys.csrf, [token]), value),
     totpKey: (operatorId, nonce) =>
@@ -183,6 +189,7 @@ export function openSigning(key: SigningKey): Signing {
     runHandle: hmac("run-handle"),
     oauthAnswer: hmac("oauth-answer"),
     bound: hmac("credentials-bound"),
+    backup: hmac("backup"),
   };
   // Part of the URL, so that a rotation can keep the old key while its URLs are valid (docs/decisions/0029).
   const keyId = derive("key-id").toString("hex").slice(0, KEY_ID_CHARACTERS);
@@ -221,6 +228,7 @@ export function openSigning(key: SigningKey): Signing {
       return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
     },
     runHandle: (parts) => keys.runHandle(JSON.stringify(parts)).toString("hex"),
+    backupMac: keys.backup,
     operators: openOperatorKeys(derive),
     audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),
     rows: openRowKeys(derive("deciding-row")),

@@ -1,10 +1,12 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { OperatorError } from "#actions/operator-error.ts";
+import { cutToAccounts, limitOf } from "#actions/operators/account-limit.ts";
+import { holderOf } from "#actions/operators/operator-caller.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import { Problem } from "#domain/problem.ts";
-import type { Context, Handler, OpenContext, SharedHttp } from "./context.ts";
+import type { ContextOf, Handler, OpenContext, SharedHttp } from "./context.ts";
 import { enter, enterOpen } from "./enter.ts";
 import { readInput } from "./read-input.ts";
 
@@ -35,12 +37,16 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
   return {
     route: <const O extends OperatorOperation>(
       operation: O & { readonly permission: Exclude<OperatorOperation["permission"], "open"> },
-      handler: Handler<O, Context>,
+      handler: Handler<O>,
     ): void =>
       add(operation, async (request, reply) => {
-        const { caller, token } = await enter(services, request, operation, operation.permission);
-        const input = await readInput<O>(request, operation, http, `session/${caller.sessionId}`);
-        return await handler({ services, request, reply, caller, token }, input);
+        const entered = await enter(services, request, operation, operation.permission);
+        const read = await readInput<O>(request, operation, http, `operator/${holderOf(entered.caller)}`);
+        const limit = limitOf(entered.caller);
+        const input = limit === null ? read : await cutToAccounts(services.db, limit, operation, read);
+        // `enter` has refused tokens where the permission is personal.
+        const context = { services, request, reply, ...entered } as unknown as ContextOf<O>;
+        return await handler(context, input);
       }),
     openRoute: <const O extends OperatorOperation>(
       operation: O & { readonly permission: "open" },

@@ -1,6 +1,8 @@
 import { configSchema } from "#actions/config/config-schema.ts";
+import { exportConfig } from "#actions/config/export-config.ts";
 import * as change from "#actions/operators/change-config.ts";
 import * as look from "#actions/operators/get-documents.ts";
+import { getBlueprintHealth as readHealth } from "#actions/operators/get-health.ts";
 import { startRun } from "#actions/operators/start-run.ts";
 import type * as ofBlueprints from "#contract/operator/blueprints.ts";
 import type * as ofConfig from "#contract/operator/config.ts";
@@ -22,7 +24,14 @@ export const postPlan: Handler<typeof ofConfig.planConfig> = async ({ services, 
   await change.planTyped(services, caller, body.documents, body.base_version);
 
 export const postApply: Handler<typeof ofConfig.applyConfig> = async ({ services, caller }, { body }) =>
-  await change.applyTyped(services, caller, body.documents, body.base_version);
+  await change.applyTyped(services, caller, body.documents, {
+    baseVersion: body.base_version,
+    base: body.base,
+  });
+
+export const getExport: Handler<typeof ofConfig.exportConfig> = async ({ services }, { query }) => ({
+  items: (await exportConfig(services.db, query.account ?? null)).map((each) => ({ ...each })),
+});
 
 export const getSchema: Handler<typeof ofConfig.readConfigSchema> = async () => configSchema();
 
@@ -31,6 +40,11 @@ export const getBlueprints: Handler<typeof ofBlueprints.listBlueprints> = async 
 
 export const getBlueprint: Handler<typeof ofBlueprints.readBlueprint> = async ({ services }, { params }) =>
   await look.getBlueprint(services.db, placeOf(params));
+
+export const getBlueprintHealth: Handler<typeof ofBlueprints.readBlueprintHealth> = async (
+  { services },
+  { params, query },
+) => await readHealth(services.db, placeOf(params), query);
 
 export const postRun: Handler<typeof ofBlueprints.startRun> = async (
   { services, caller },

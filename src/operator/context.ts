@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { OperatorCaller } from "#actions/operators/operator-caller.ts";
+import type { OperatorCaller, Principal } from "#actions/operators/operator-caller.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorAnswer, OperatorInput, OperatorOperation } from "#contract/operator/operation.ts";
+import type { PersonalPermission } from "#domain/operator.ts";
 import type { JsonTree } from "#lib/json-text.ts";
 import type { Log } from "#lib/log.ts";
 
@@ -23,13 +24,22 @@ export interface OpenContext {
 }
 
 export interface Context extends OpenContext {
+  readonly caller: Principal;
+}
+
+/** The context of a handler whose permission no operator token has. */
+export interface PersonalContext extends OpenContext {
   readonly caller: OperatorCaller;
-  /** The cookies and values of the session in the browser. */
+  /** The value of the session's cookie. */
   readonly token: string;
 }
 
+export type ContextOf<O extends OperatorOperation> = O["permission"] extends PersonalPermission
+  ? PersonalContext
+  : Context;
+
 /** Its types come from its operation; the return value is the answer. */
-export type Handler<O extends OperatorOperation, C extends OpenContext = Context> = (
+export type Handler<O extends OperatorOperation, C extends OpenContext = ContextOf<O>> = (
   context: C,
   input: OperatorInput<O>,
 ) => Promise<OperatorAnswer<O>>;

@@ -1,10 +1,12 @@
 import {
   deleteCredentialOf,
+  getCredential as readCredential,
   listCredentials,
   listCredentialSessions,
   testLoginOf,
   unlockCredentialOf,
 } from "#actions/operators/list-credentials.ts";
+import { getSession, linkSession, revokeSessionOf } from "#actions/operators/manage-sessions.ts";
 import type * as contract from "#contract/operator/credentials.ts";
 import type { Handler } from "./context.ts";
 
@@ -26,3 +28,21 @@ export const postTestLogin: Handler<typeof contract.testLogin> = async ({ servic
 
 export const deleteCredential: Handler<typeof contract.deleteCredential> = async (context, { params }) =>
   await deleteCredentialOf(context.services, context.caller, params["credentialId"] ?? "");
+
+export const getCredential: Handler<typeof contract.readCredential> = async ({ services }, { params }) =>
+  await readCredential(services.db, params["credentialId"] ?? "");
+
+export const getCredentialSession: Handler<typeof contract.readCredentialSession> = async (
+  { services },
+  { params },
+) => await getSession(services.db, params["sessionId"] ?? "");
+
+export const postSessionLink: Handler<typeof contract.linkCredentialSession> = async (
+  { services, caller },
+  { params },
+) => await linkSession(services, caller, params["sessionId"] ?? "");
+
+export const postSessionRevocation: Handler<typeof contract.revokeCredentialSession> = async (
+  { services, caller },
+  { params },
+) => await revokeSessionOf(services, caller, params["sessionId"] ?? "");

@@ -2,9 +2,10 @@ import type { FastifyRequest } from "fastify";
 import {
   authenticateOperator,
   authorizeOperator,
-  type OperatorCaller,
+  type Principal,
 } from "#actions/operators/operator-caller.ts";
-import { limitOperator } from "#actions/keys/limit-rate.ts";
+import { authenticateToken, readOperatorToken } from "#actions/operators/token-caller.ts";
+import { countFailedAuthentication, limitOperator } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { Permission } from "#domain/operator.ts";
@@ -22,8 +23,11 @@ export async function enter(
   request: FastifyRequest,
   operation: Pick<OperatorOperation, "method">,
   permission: Permission,
-): Promise<{ readonly caller: OperatorCaller; readonly token: string }> {
+): Promise<{ readonly caller: Principal; readonly token: string }> {
   if (isUnsafe(operation)) refuseForeign(services, request);
+  const operatorToken = readOperatorToken(request.raw.headersDistinct["authorization"] ?? []);
+  if (operatorToken !== null)
+    return { caller: await enterByToken(services, request, operatorToken, permission), token: "" };
   const token = readSessionToken(request, services);
   const caller = await authenticateOperator(services, token);
   limitOperator(services, caller.sessionId);
@@ -31,6 +35,22 @@ export async function enter(
     throw forged("The header X-CSRF-Token must be the `csrf_token` of GET /operator/v1/me.");
   authorizeOperator(caller, permission);
   return { caller, token };
+}
+
+/** No page can make a browser send this header to us, so no CSRF token is needed. */
+async function enterByToken(
+  services: Services,
+  request: FastifyRequest,
+  token: string,
+  permission: Permission,
+): Promise<Principal> {
+  const caller = await authenticateToken(services, token).catch((error: unknown) => {
+    if (error instanceof Problem) countFailedAuthentication(services, services.clientOf(request.raw));
+    throw error;
+  });
+  limitOperator(services, caller.tokenId);
+  authorizeOperator(caller, permission);
+  return caller;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { holderOf } from "#actions/operators/operator-caller.ts";
 import type { OperatorEvent } from "#actions/operators/watch-changes.ts";
 import type * as contract from "#contract/operator/events.ts";
 import type { Handler } from "./context.ts";
@@ -9,7 +10,7 @@ export const getEvents: Handler<typeof contract.watchChanges> = async ({ service
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
   if (reply.raw.destroyed) gone.abort();
-  return writeEvents(services.operatorWatch.watch(caller.sessionId, gone.signal));
+  return writeEvents(services.operatorWatch.watch(holderOf(caller), gone.signal));
 };
 
 async function* writeEvents(events: AsyncIterable<OperatorEvent>): AsyncIterable<string> {

@@ -18,6 +18,8 @@ import * as ofSecrets from "#contract/operator/secrets.ts";
 import * as ofSession from "#contract/operator/session.ts";
 import * as ofStrategies from "#contract/operator/strategies.ts";
 import * as ofSystem from "#contract/operator/system.ts";
+import * as ofTokens from "#contract/operator/tokens.ts";
+import * as ofWebhooks from "#contract/operator/webhooks.ts";
 import * as ofWrites from "#contract/operator/writes.ts";
 import { assert } from "#lib/assert.ts";
 import * as accounts from "./accounts.ts";
@@ -36,6 +38,8 @@ import * as runs from "./runs.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as system from "./system.ts";
+import * as tokens from "./tokens.ts";
+import * as webhooks from "./webhooks.ts";
 import * as writes from "./writes.ts";
 
 /** The operator API: one line a route, each with the operation that names its permission. */
@@ -63,7 +67,7 @@ export function registerOperator(app: FastifyInstance, services: Services, http:
 
 type Adder = ReturnType<typeof routeAdder>;
 
-/** Operators and their sign-in. */
+/** Operators, their sign-in, and the tokens of their programs. */
 function addPeople({ route, openRoute }: Adder): void {
   openRoute(ofSession.signIn, session.postSession);
   openRoute(ofOidc.readSignInMethods, oidc.getMethods);
@@ -89,6 +93,10 @@ function addPeople({ route, openRoute }: Adder): void {
   route(ofOperators.resetPassword, operators.postResetPassword);
   route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
   route(ofOperators.unlinkOperator, operators.postUnlink);
+
+  route(ofTokens.listTokens, tokens.getTokens);
+  route(ofTokens.createToken, tokens.postToken);
+  route(ofTokens.revokeToken, tokens.postRevokeToken);
 }
 
 /** Runs, reviews and uncertain writes. */
@@ -108,12 +116,14 @@ function addWork({ route }: Adder): void {
   route(ofNodes.readRunInput, runs.getInput);
   route(ofRuns.listResultRecords, runs.getResultRecords);
   route(ofRuns.downloadResult, runs.getResultFile);
+  route(ofRuns.readPicture, runs.getPicture);
 
   route(ofReviews.listReviews, reviews.getReviews);
   route(ofReviews.readReview, reviews.getReview);
   route(ofReviews.listReviewRecords, reviews.getRecords);
   route(ofReviews.approveReview, reviews.postApprove);
   route(ofReviews.rejectReview, reviews.postReject);
+  route(ofReviews.noteAtReview, reviews.postPresence);
 
   route(ofWrites.listWrites, writes.getWrites);
   route(ofWrites.decideWrite, writes.postDecision);
@@ -124,10 +134,14 @@ function addWork({ route }: Adder): void {
 /** The content and the state of the installation. */
 function addInstallation({ route }: Adder): void {
   route(ofCredentials.listCredentials, credentials.getCredentials);
+  route(ofCredentials.readCredential, credentials.getCredential);
   route(ofCredentials.unlockCredential, credentials.postUnlock);
   route(ofCredentials.testLogin, credentials.postTestLogin);
   route(ofCredentials.deleteCredential, credentials.deleteCredential);
   route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
+  route(ofCredentials.readCredentialSession, credentials.getCredentialSession);
+  route(ofCredentials.linkCredentialSession, credentials.postSessionLink);
+  route(ofCredentials.revokeCredentialSession, credentials.postSessionRevocation);
 
   route(ofKeys.listKeys, keys.getKeys);
   route(ofKeys.createKey, keys.postKey);
@@ -137,6 +151,18 @@ function addInstallation({ route }: Adder): void {
   route(ofSecrets.listSecrets, secrets.getSecrets);
   route(ofSecrets.setSecret, secrets.postSecret);
   route(ofSecrets.deleteSecret, secrets.deleteSecret);
+
+  route(ofWebhooks.listWebhooks, webhooks.getWebhooks);
+  route(ofWebhooks.createWebhook, webhooks.postWebhook);
+  route(ofWebhooks.rotateWebhook, webhooks.postRotate);
+  route(ofWebhooks.disableWebhook, webhooks.postDisable);
+  route(ofWebhooks.enableWebhook, webhooks.postEnable);
+  route(ofWebhooks.deleteWebhook, webhooks.deleteWebhook);
+  route(ofWebhooks.listWebhookDeliveries, webhooks.getDeliveries);
+  route(ofWebhooks.readWebhookDelivery, webhooks.getDelivery);
+  route(ofWebhooks.resendWebhook, webhooks.postResend);
+  route(ofWebhooks.resendFailedWebhooks, webhooks.postResendFailed);
+  route(ofWebhooks.pingWebhook, webhooks.postPing);
 
   route(ofSystem.readOverview, system.getOverview);
   route(ofSystem.readSystem, system.getSystem);
@@ -156,6 +182,7 @@ function addConfiguration({ route }: Adder): void {
   route(ofConfig.checkConfig, config.postCheck);
   route(ofConfig.planConfig, config.postPlan);
   route(ofConfig.applyConfig, config.postApply);
+  route(ofConfig.exportConfig, config.getExport);
   route(ofConfig.readConfigSchema, config.getSchema);
 
   route(ofProposals.listProposals, proposals.getProposals);
@@ -165,6 +192,7 @@ function addConfiguration({ route }: Adder): void {
 
   route(ofBlueprints.listBlueprints, config.getBlueprints);
   route(ofBlueprints.readBlueprint, config.getBlueprint);
+  route(ofBlueprints.readBlueprintHealth, config.getBlueprintHealth);
   route(ofBlueprints.listBlueprintVersions, config.blueprintVersions.list);
   route(ofBlueprints.readBlueprintVersion, config.blueprintVersions.read);
   route(ofBlueprints.publishBlueprintVersion, config.blueprintVersions.publish);

@@ -79,3 +79,10 @@ export const getResultFile: Handler<typeof contract.downloadResult> = async (
   reply.headers({ "Content-Type": contentType, "Content-Disposition": attachment(filename) });
   return bytes;
 };
+
+export const getPicture: Handler<typeof contract.readPicture> = async ({ services }, { params }) =>
+  await runs.readPicture(services, {
+    run: params["runId"] ?? "",
+    node: params["node"] ?? "",
+    index: params["index"] ?? "",
+  });

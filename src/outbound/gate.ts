@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { Agent, Pool, type Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
+import { metrics } from "#lib/metrics.ts";
 import { addressRules, type AddressRules } from "./address-rules.ts";
 import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve } from "./checked-connect.ts";
 import { startDeadline, type Deadline } from "./deadline.ts";
@@ -124,7 +125,12 @@ function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCert
     async send(request, policy, signal) {
       const deadline = startDeadline(signal, policy.timeoutMs);
       try {
-        return await follow(agent, request, policy, deadline);
+        const response = await follow(agent, request, policy, deadline);
+        metrics.outboundRequests.add({ result: "answered" });
+        return response;
+      } catch (error) {
+        metrics.outboundRequests.add({ result: error instanceof GateError ? error.failure : "failed" });
+        throw error;
       } finally {
         deadline.end();
       }

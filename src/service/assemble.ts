@@ -6,6 +6,7 @@ import { checkSigningKey } from "#actions/keys/check-signing-key.ts";
 import { followVaultKeys } from "#actions/vault/follow-vault-keys.ts";
 import { describePlain, listPlainHosts } from "#actions/upkeep/list-plain-hosts.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
+import { openMetrics } from "#actions/upkeep/read-metrics.ts";
 import { listVariableOrigins } from "#actions/upkeep/list-variable-origins.ts";
 import { OidcProvider } from "#actions/operators/oidc-provider.ts";
 import { RefusedSignIns } from "#actions/operators/refused-sign-ins.ts";
@@ -41,7 +42,7 @@ import { openClientSecrets } from "./open-client-secrets.ts";
 import { openDatabase, type OpenDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openStore } from "./open-store.ts";
-import { openServer, type Server } from "./server.ts";
+import { openMetricsServer, openServer, type Server } from "./server.ts";
 
 export type Role = "api" | "worker";
 
@@ -101,10 +102,12 @@ export async function startService(
       port: config.port,
       api: roles.includes("api"),
       trustedProxies: config.trustedProxies,
+      accessLog: config.accessLog,
       databaseGoneForMs: () => database.goneForMs(),
     });
     server = listening;
     parts.push(() => listening.close(config.drainMs));
+    if (config.metrics !== null) parts.push(await serveMetrics(services, config.metrics));
     if (workerRole !== null)
       parts.push(await workerRole.startWorker(config, services, database.source, environment));
     return { url: publicUrl(), localUrl: listening.url, lost: database.lost, stop: closeAll };
@@ -112,6 +115,23 @@ export async function startService(
     await closeAll();
     throw error;
   }
+}
+
+/** Returns what stops it. */
+async function serveMetrics(
+  services: Services,
+  at: NonNullable<Config["metrics"]>,
+): Promise<() => Promise<void>> {
+  const opened = openMetrics(services);
+  const server = await openMetricsServer(opened.read, at).catch((error: unknown) => {
+    opened.close();
+    throw error;
+  });
+  services.log.info({ url: `${server.url}/metrics` }, "metrics are served");
+  return async () => {
+    opened.close();
+    await server.close();
+  };
 }
 
 function armAll({ failpoints }: Config, log: Log): void {

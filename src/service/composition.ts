@@ -2,14 +2,18 @@ import { existsSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import type { Composition } from "#cli/composition.ts";
-import { CommandFailed, withProgress } from "#cli/output.ts";
+import { CommandFailed, EXIT_CODES, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
+import { must } from "#lib/assert.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { Gate } from "#outbound/gate.ts";
+import { isPlainPublic } from "#outbound/plain-http.ts";
+import type { ServiceClient } from "#outbound/service-client.ts";
+import type { Keyring } from "#vault/vault.ts";
 import {
   fileSecrets,
   foreignEnvironment,
@@ -23,6 +27,7 @@ import {
   type Environment,
 } from "./settings/settings.ts";
 import { secretSources } from "./settings/client-secrets.ts";
+import { readPlainUrl } from "./settings/read-value.ts";
 import { guardProcess } from "./guard-process.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 
@@ -34,6 +39,10 @@ const hasDatabase = ({ databaseUrl, dataDir }: Config): boolean =>
 /** A mistyped folder or another working directory must not create a second, empty installation. */
 function requireDatabase(settings: Config): void {
   if (hasDatabase(settings)) return;
+  if (settings.serviceUrl !== null)
+    throw new CommandFailed(
+      "There is no Latchkey database on this machine. To work on the service at LATCHKEY_URL, set LATCHKEY_TOKEN as well.",
+    );
   throw new CommandFailed(
     `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to create one, or specify where it is with ` +
       "LATCHKEY_DATA_DIR (relative to the working directory) or DATABASE_URL.",
@@ -65,6 +74,49 @@ async function withDatabase<T>(
   }
 }
 
+/** What commands need for the service of another machine. */
+function remoteParts(
+  config: () => Config,
+): Pick<Composition, "useService" | "isRemote" | "openServiceClient"> {
+  // `--url`; null: not given.
+  let chosen: string | null = null;
+  return {
+    useService: (url) => {
+      chosen = readServiceUrl(url);
+    },
+    isRemote: () => isRemote(config(), chosen),
+    openServiceClient: async () => await openServiceClient(config(), chosen),
+  };
+}
+
+/** A URL alone, which other programs may use too, is not enough: then a token is, or the option. */
+const isRemote = ({ serviceUrl, operatorToken }: Config, chosen: string | null): boolean =>
+  chosen !== null || (serviceUrl !== null && operatorToken !== null);
+
+function readServiceUrl(text: string): string {
+  const url = readPlainUrl(text);
+  if (url === undefined)
+    throw new CommandFailed("--url must be an http or https URL without query.", EXIT_CODES.usage);
+  return url;
+}
+
+async function openServiceClient(
+  { serviceUrl, operatorToken, insecure }: Config,
+  chosen: string | null,
+): Promise<ServiceClient> {
+  const url = must(chosen ?? serviceUrl, "the service's URL");
+  if (operatorToken === null)
+    throw new CommandFailed(
+      "There is no operator token: set LATCHKEY_TOKEN. An admin creates one with `latchkey tokens create`, or in the dashboard.",
+    );
+  if (isPlainPublic(url) && !insecure)
+    throw new CommandFailed(
+      `${url} is public and not encrypted: anyone on the path could read the token. Use https://, or set LATCHKEY_INSECURE=true to accept this.`,
+    );
+  const { ServiceClient: Client } = await import("#outbound/service-client.ts");
+  return new Client(url, () => operatorToken.reveal());
+}
+
 /** `init` runs before there is a key, and does the same once it has created one. */
 async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promise<void> {
   if (signingKey === null) return;
@@ -80,6 +132,15 @@ async function openBrowsers(gate: Gate, { browser }: Config, log: Log): Promise<
   return open({ gate, settings: browser, log });
 }
 
+/** With the private keys, if they are here. */
+async function openVault(config: Config, db: Database): Promise<Keyring> {
+  const [{ prepareVault }, { readKeys }] = await Promise.all([
+    import("#actions/vault/prepare-vault.ts"),
+    import("#vault/key-source.ts"),
+  ]);
+  return await prepareVault(db, hasMasterKey(config) ? await readKeys(openKeySource(config)) : null);
+}
+
 /** The dependencies of the commands, from the settings in this environment. */
 function compose(environment: Environment): Composition {
   // Read again at each use, because `init` creates the files that the settings name.
@@ -92,6 +153,7 @@ function compose(environment: Environment): Composition {
   };
   return {
     config,
+    ...remoteParts(config),
     hasDatabase: () => hasDatabase(config()),
     withDatabase: async (work, { create = false, migrates = false } = {}) =>
       await withDatabase(config(), log, { create, migrates }, work),
@@ -100,23 +162,19 @@ function compose(environment: Environment): Composition {
       const { readMigrationPlan } = await import("./open-database.ts");
       return await withProgress("Opening the database", readMigrationPlan(config(), await log()));
     },
+    loadEmptyDatabase: async (applied, work) => {
+      const { loadEmptyDatabase } = await import("./empty-database.ts");
+      return await loadEmptyDatabase(config(), await log(), applied, work);
+    },
     openStore: async () => {
       const { openStore } = await import("./open-store.ts");
       return openStore(config());
     },
     openVault: async (db) => {
       if (!hasMasterKey(config())) throw missingKey("master", config().masterKeyFile);
-      const [{ prepareVault }, { readKeys }] = await Promise.all([
-        import("#actions/vault/prepare-vault.ts"),
-        import("#vault/key-source.ts"),
-      ]);
-      return await prepareVault(db, await readKeys(openKeySource(config())));
+      return await openVault(config(), db);
     },
-    openSealer: async (db) => {
-      const { prepareVault } = await import("#actions/vault/prepare-vault.ts");
-      const { readKeys } = await import("#vault/key-source.ts");
-      return await prepareVault(db, hasMasterKey(config()) ? await readKeys(openKeySource(config())) : null);
-    },
+    openSealer: async (db) => await openVault(config(), db),
     secretSources: () =>
       secretSources(fileSecrets(environment), (name) => readEnvironmentSecret(name, environment)),
     localSecret: (account, { name }) => {

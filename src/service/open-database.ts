@@ -11,12 +11,14 @@ import { areSameDatabase } from "#db/connection/same-database.ts";
 import type { Log } from "#lib/log.ts";
 import { StartRefused, type Config } from "./settings/settings.ts";
 
-const MIGRATIONS = fileURLToPath(new URL("../db/migrations", import.meta.url));
+export const MIGRATIONS = fileURLToPath(new URL("../db/migrations", import.meta.url));
 
 /** A connection to a database that is up to date. */
 export interface OpenDatabase {
   readonly db: Database;
   readonly source: DatabaseSource;
+  /** The owner of the tables; null: it is the role of `source`. */
+  readonly ownerSource: DatabaseSource | null;
   /** For how long the embedded server of a long-running process has been down, in milliseconds; 0: it is running. */
   goneForMs(): number;
   /** Settles only if an embedded server could not be restarted, with the reason. */
@@ -82,15 +84,14 @@ export async function openDatabase(
       const migrates =
         olderSchema === "migrate_if_set" ? config.migrate === "auto" : olderSchema === "migrate";
       if (!migrates) await requireMigrated(db, config.migrate);
-      else if (ownerSource === null) await migrateAs(db, log);
-      else await migrateAsOwner(ownerSource, db, log);
+      else await migrateOpened({ db, ownerSource }, log);
       await requireGrants(db);
     }
   } catch (error) {
     await close();
     throw error;
   }
-  return { db, source, close, goneForMs: () => embedded?.goneForMs() ?? 0, lost: lost.promise };
+  return { db, source, ownerSource, close, goneForMs: () => embedded?.goneForMs() ?? 0, lost: lost.promise };
 }
 
 const sourceOf = (url: Config["databaseUrl"]): DatabaseSource => ({
@@ -100,6 +101,15 @@ const sourceOf = (url: Config["databaseUrl"]): DatabaseSource => ({
 async function migrateAll(db: Database, log: Log): Promise<void> {
   await migrate(db, MIGRATIONS, { onWait: (message) => log.warn(message) });
   await migrateJobs(db);
+}
+
+/** Migrates a database that is open. */
+export async function migrateOpened(
+  { db, ownerSource }: Pick<OpenDatabase, "db" | "ownerSource">,
+  log: Log,
+): Promise<void> {
+  if (ownerSource === null) await migrateAs(db, log);
+  else await migrateAsOwner(ownerSource, db, log);
 }
 
 /** Migrates as the service's role, which then owns the objects that it creates. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import {
   checkRequestShape,
   endsWithAnswer,
@@ -10,10 +10,12 @@ import { guardPace } from "#api/guard-pace.ts";
 import { limitConnections } from "#api/limit-connections.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { readHealth } from "#actions/upkeep/read-health.ts";
+import type { ReadMetrics } from "#actions/upkeep/read-metrics.ts";
 import type { Services } from "#actions/services.ts";
 import { isNeighbour, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import { metrics } from "#lib/metrics.ts";
 import { newId } from "#lib/new-id.ts";
 
 export interface Server {
@@ -47,6 +49,8 @@ export async function openServer(
     readonly port: number;
     readonly api: boolean;
     readonly trustedProxies: readonly Network[];
+    /** Which requests have a line in the log. */
+    readonly accessLog: "on" | "errors" | "off";
     /** For how long the database that this process supervises has been down, in milliseconds. */
     readonly databaseGoneForMs: () => number;
   },
@@ -99,6 +103,10 @@ export async function openServer(
     if (!reply.hasHeader("X-Content-Type-Options")) reply.header("X-Content-Type-Options", "nosniff");
     done();
   });
+  app.addHook("onResponse", (request, reply, done) => {
+    noteRequest(services, request, reply, options.accessLog);
+    done();
+  });
   app.setErrorHandler((error, _request, reply) => renderProblem(services.log, reply, error));
   app.setNotFoundHandler(async () => {
     throw new Problem("not_found", "Not found.");
@@ -107,6 +115,45 @@ export async function openServer(
   routes?.registerRoutes(app, services);
   const url = await app.listen({ host: options.host, port: options.port });
   return { url, close: async (drainMs) => await close(app, services, state, drainMs) };
+}
+
+/** The route is the program's own; a path, a query or a header of the caller is neither counted nor logged. */
+function noteRequest(
+  { log }: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  accessLog: "on" | "errors" | "off",
+): void {
+  const { elapsedTime: ms, statusCode } = reply;
+  const labels = {
+    method: request.method,
+    route: request.routeOptions.url ?? "none",
+    status: String(statusCode),
+  };
+  metrics.httpRequests.observe(labels, ms / 1_000);
+  if (accessLog === "off" || (accessLog === "errors" && statusCode < 500)) return;
+  const bytes = Number(reply.getHeader("content-length") ?? 0);
+  log.info({ requestId: request.id, ...labels, status: statusCode, ms: Math.round(ms), bytes }, "request");
+}
+
+/** A port of its own, so that it can be reached from inside only: the metrics tell how much the installation is used. */
+export async function openMetricsServer(
+  read: ReadMetrics,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const app = Fastify({ logger: false, requestTimeout: MS.headers, exposeHeadRoutes: false });
+  app.get("/metrics", async (_request, reply) => {
+    reply.header("Cache-Control", "no-store").type("text/plain; version=0.0.4; charset=utf-8");
+    return await reply.send(await read());
+  });
+  const url = await app.listen({ host, port });
+  return {
+    url,
+    close: async () => {
+      app.server.closeAllConnections();
+      await app.close();
+    },
+  };
 }
 
 async function close(

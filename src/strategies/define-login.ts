@@ -4,6 +4,7 @@ import type { FormIssue } from "#domain/form-issue.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
 import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { RunErrorKind } from "#domain/run.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import type { DigestUser } from "./digest-auth.ts";
@@ -158,16 +159,24 @@ export class LoginFailure extends Error {
   readonly rejected: boolean;
   /** Why the run fails, if it is something else than a failed login. */
   readonly kind: RunErrorKind;
+  /** What the page of a browser showed; null: it was not looked at. */
+  readonly evidence: NewEvidence | null;
 
   constructor(
     message: string,
     {
       rejected = false,
       kind = "login",
-    }: { readonly rejected?: boolean; readonly kind?: RunErrorKind | undefined } = {},
+      evidence = null,
+    }: {
+      readonly rejected?: boolean;
+      readonly kind?: RunErrorKind | undefined;
+      readonly evidence?: NewEvidence | null;
+    } = {},
   ) {
     super(message);
     this.rejected = rejected;
     this.kind = kind;
+    this.evidence = evidence;
   }
 }

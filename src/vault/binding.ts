@@ -1,9 +1,6 @@
 import { assert } from "#lib/assert.ts";
 
-/**
- * The purposes of sealed values, a closed list: a value sealed for one purpose can't be opened for another. `webhook_secret` is
- * reserved: nothing is sealed for it yet.
- */
+/** The purposes of sealed values, a closed list: a value sealed for one purpose can't be opened for another. */
 export const SEAL_PURPOSES = [
   "credential",
   "login_session",
@@ -11,6 +8,7 @@ export const SEAL_PURPOSES = [
   "account_secret",
   "webhook_secret",
   "sentinel",
+  "backup",
 ] as const;
 export type SealPurpose = (typeof SEAL_PURPOSES)[number];
 
@@ -36,6 +34,19 @@ export const accountSecretBinding = (accountId: string, name: string, valueId: s
   rowId: `${accountId}/${name}`,
   strategyId: "",
   version: valueId,
+});
+
+/** A webhook secret is bound to its account and endpoint. It is written once: a rotation adds another row. */
+export const webhookSecretBinding = (
+  accountId: string,
+  secretId: string,
+  endpointId: string,
+): SealBinding => ({
+  purpose: "webhook_secret",
+  accountId,
+  rowId: secretId,
+  // The part of what the value serves.
+  strategyId: endpointId,
 });
 
 /** Five parts; six for a row whose value is replaced over time. */

@@ -4,22 +4,28 @@ import { deleteOldKeys } from "#actions/keys/delete-old-keys.ts";
 import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
 import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { sweepObjects } from "#actions/upkeep/sweep-objects.ts";
+import { deliverWebhooks } from "#actions/webhooks/deliver-webhooks.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
+import { limits } from "#domain/limits.ts";
+import { addDeliveryJobs, deleteOldEvents } from "#db/webhooks/webhook-deliveries.ts";
 import { freeJobs, freeOrphanedJobs, savePoolIds } from "#db/runs/workers.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
 import { logFailure } from "./upkeep.ts";
 
 const POLL_EVERY_MS = 1_000;
-/** Concurrent chores: handed-over sign-ins, and one scheduled chore. */
-const CHORES_AT_ONCE = 10;
+/** Concurrent chores: handed-over sign-ins, one scheduled chore, and deliveries to webhook endpoints, which leave room for the others. */
+const CHORES_AT_ONCE = 40;
+const DELIVERY_JOBS_MAX = 30;
+const LOOK_FOR_DUE_EVERY_MS = 1_000;
+const OLD_EVENTS_AT_ONCE = 1_000;
 /** One queue, so that only one of them runs at a time across all workers; a late job is not added twice. */
 export const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
   .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
   .join("\n");
 
-/** A worker's jobs in graphile-worker, besides executing runs: housekeeping and handed-over sign-ins. */
+/** A worker's jobs in graphile-worker, besides executing runs: housekeeping, handed-over sign-ins, deliveries to webhook endpoints. */
 export class Chores {
   /** The names under which jobs are locked, so that other workers can free them when this one is lost. */
   readonly poolIds: string[] = [];
@@ -27,7 +33,8 @@ export class Chores {
   readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
   #workerId: () => string | null = () => null;
   #runner: Runner | null = null;
-  #isStopping = false;
+  readonly #stopped = new AbortController();
+  #stopLooking: () => void = () => {};
   #mustFreeJobs = false;
   #arePoolsSaved = true;
 
@@ -67,16 +74,22 @@ export class Chores {
         sweep_objects: async () => void (await sweepObjects(this.#services)),
         finish_sign_in: async (payload) =>
           await this.#finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
+        // After a failure the next look finds what is due.
+        deliver_webhooks: async (payload) =>
+          await logFailure(this.#services.log, async () => await this.#deliver(payload)),
       },
     });
+    this.#lookForDue();
     // Its promise settles with the runner; a failure is reported, and the reconciler of another process takes over.
     this.#runner.promise.catch((error: unknown) => {
-      if (!this.#isStopping) this.#services.log.error(describeError(error), "the job runner ended");
+      if (!this.#stopped.signal.aborted)
+        this.#services.log.error(describeError(error), "the job runner ended");
     });
   }
 
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopLooking();
+    this.#stopped.abort();
     await this.#runner?.stop();
   }
 
@@ -114,6 +127,24 @@ export class Chores {
     this.#arePoolsSaved = true;
   }
 
+  async #deliver(payload: unknown): Promise<void> {
+    const { endpointId } = payload as { endpointId: string };
+    await deliverWebhooks(this.#services, endpointId, this.#stopped.signal);
+  }
+
+  /** Not by the timetable, which counts minutes. */
+  #lookForDue(): void {
+    const { clock, db, log } = this.#services;
+    let inProgress = false;
+    this.#stopLooking = clock.every(LOOK_FOR_DUE_EVERY_MS, () => {
+      if (inProgress) return;
+      inProgress = true;
+      void logFailure(log, async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX)).finally(() => {
+        inProgress = false;
+      });
+    });
+  }
+
   /** Personal data first. A failure does not prevent the other tasks. */
   async #runHousekeeping(): Promise<void> {
     const { db, log } = this.#services;
@@ -121,5 +152,8 @@ export class Chores {
     await logFailure(log, async () => await noteExpired(this.#services));
     await logFailure(log, async () => await deleteOldKeys(db));
     await logFailure(log, async () => await addUpStoredBytes(db));
+    await logFailure(log, async () => {
+      while ((await deleteOldEvents(db, limits.webhookKeptMs, OLD_EVENTS_AT_ONCE)) === OLD_EVENTS_AT_ONCE);
+    });
   }
 }

@@ -21,6 +21,7 @@ import type { EngineServices } from "#engine/services.ts";
 import { sweepScratch } from "#engine/outputs/sweep-scratch.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
+import { metrics } from "#lib/metrics.ts";
 import type { Chores } from "./chores.ts";
 import { join, type Membership, type OpenLivenessSession } from "./liveness.ts";
 import { PeerWatch } from "./peer-watch.ts";
@@ -198,6 +199,7 @@ export class Worker {
   /** After a run has ended: a waiting run may begin. */
   #follow(runId: string, outcome: RunOutcome): void {
     this.#active.delete(runId);
+    metrics.runExecutions.add({ outcome: outcome.kind });
     if (outcome.kind === "released") this.#services.news.notifyLeft([outcome.accountId]);
     if (outcome.kind === "delayed") this.#taker.wakeForLeftIn(outcome.delayMs, outcome.accountId);
     if (outcome.kind === "ended" || outcome.kind === "parked") this.#taker.freed(outcome.accountId);
@@ -244,6 +246,7 @@ export class Worker {
     if (dead.length === 0) return;
     const accountIds = await takeOverDeadWorkers(this.#services.db, dead);
     if (accountIds.length === 0) return;
+    metrics.takenOver.add({}, accountIds.length);
     this.#services.log.warn({ runs: accountIds.length }, "took over the runs of a dead worker");
     await failpoint("worker.after_take_over");
     this.#services.news.notifyLeft([...new Set(accountIds)]);

@@ -1,13 +1,20 @@
 import type { Database } from "#db/connection/pool.ts";
 import { until } from "../eventually.ts";
 
-/** What may move without an operator: the workers' own state, counters of attempts, when somebody was last seen. */
+/** What may move without an operator: the workers' own state and search index, counters of attempts, when somebody was last seen. */
 const RESTLESS = [
+  // Added up every ten minutes.
+  "account_usage",
+  "account_usage_change",
   "audit_chain",
   "audit_entry",
   "operator_oidc_attempt",
   "operator_throttle",
+  "review_presence",
+  "run_search",
+  "run_search_progress",
   "throttle_slot",
+  "webhook_attempt",
   "worker",
 ];
 
@@ -29,7 +36,7 @@ export async function readState(db: Database): Promise<string> {
   for (const { name } of tables) {
     const [row] = await db.query<{ hash: string }>(
       `select md5(coalesce(string_agg(line, ',' order by line), '')) as hash
-       from (select (to_jsonb(t) - '{seen_at,last_used_at}'::text[])::text as line from ${name} t) lines`,
+       from (select (to_jsonb(t) - '{seen_at,last_used_at,attempts,tries,due_at,failing_since}'::text[])::text as line from ${name} t) lines`,
     );
     state.push(`${name} ${row?.hash}`);
   }

@@ -12,6 +12,7 @@ import type { OperatorStage, Someone } from "../operator/stage.ts";
 import { rewriteSigned } from "../sign-again.ts";
 import { refuseEntries } from "./refuse-entries.ts";
 import { readState } from "./installation-state.ts";
+import { webhookEffects } from "./webhook-effects.ts";
 
 const DOCUMENTS = [
   "account: acme",
@@ -112,6 +113,15 @@ async function waitingRun(): Promise<{ readonly id: string; readonly review: str
   return { id: body.id, review: review.id };
 }
 
+const onCancelledRun = (action: string, body?: object): Effect => ({
+  actions: [action],
+  ask: async () => {
+    const { id } = await waitingRun();
+    await (await stage.holding(admin)).send("POST", `/runs/${id}/cancel`);
+    return await asAdmin({ runId: id }, body);
+  },
+});
+
 async function knownThere(): Promise<{ readonly someone: Someone; readonly login: string }> {
   const someone = await stage.operator();
   const login = someone.email.split("@")[0] ?? "";
@@ -120,10 +130,25 @@ async function knownThere(): Promise<{ readonly someone: Someone; readonly login
   return { someone, login };
 }
 
-const newKey = async (): Promise<string> => {
-  const { body } = await (await stage.holding(admin)).send("POST", "/keys", { account: "acme" });
-  return body.id;
-};
+const TOKEN = { name: "ci", role: "viewer", lifetime_seconds: 3_600 };
+/** About what is made for it, as the parameters name it. */
+const on = (
+  action: string,
+  make: () => Promise<Readonly<Record<string, string>>>,
+  body?: object,
+): Effect => ({
+  actions: [action],
+  ask: async () => await asAdmin(await make(), body),
+});
+const newSession = async () => ({
+  sessionId: (await caller.post("/credential-sessions", { strategy_id: "strat_acme" })).body.id,
+});
+const newCredential = async () => ({ credentialId: await connect(caller, "strat_acme", { token: "t" }) });
+
+const idOf = async (path: string, body: object): Promise<string> =>
+  (await (await stage.holding(admin)).send("POST", path, body)).body.id;
+const newKey = async () => ({ keyId: await idOf("/keys", { account: "acme" }) });
+const newToken = async () => ({ tokenId: await idOf("/tokens", TOKEN) });
 
 const newSecret = (name: string): object => ({
   account: "acme",
@@ -169,7 +194,7 @@ async function newProposal(): Promise<string> {
   return body?.proposal?.id ?? assert.fail(text);
 }
 
-/** By operation. A text says why it has no entry. */
+/** By operation; a text says why it has no entry. */
 const EFFECTS: Readonly<Record<string, Effect | string>> = {
   signIn: {
     actions: ["operator.sign_in"],
@@ -244,23 +269,11 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     actions: ["operator.oidc_unlink"],
     ask: async () => await asAdmin({ operatorId: (await knownThere()).someone.id }),
   },
+  createToken: { actions: ["operator_token.create"], ask: async () => await asAdmin({}, TOKEN) },
+  revokeToken: on("operator_token.revoke", newToken),
   cancelRun: { actions: ["run.cancel"], ask: async () => await asAdmin({ runId: (await waitingRun()).id }) },
-  purgeRun: {
-    actions: ["run.purge"],
-    ask: async () => {
-      const { id } = await waitingRun();
-      await (await stage.holding(admin)).send("POST", `/runs/${id}/cancel`);
-      return await asAdmin({ runId: id });
-    },
-  },
-  runAgain: {
-    actions: ["run.again"],
-    ask: async () => {
-      const { id } = await waitingRun();
-      await (await stage.holding(admin)).send("POST", `/runs/${id}/cancel`);
-      return await asAdmin({ runId: id }, {});
-    },
-  },
+  purgeRun: onCancelledRun("run.purge"),
+  runAgain: onCancelledRun("run.again", {}),
   approveReview: {
     actions: ["review.decide"],
     ask: async () => await asAdmin({ reviewId: (await waitingRun()).review }, {}),
@@ -272,19 +285,15 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
   unlockCredential: {
     actions: ["credential.unlock"],
     ask: async () => {
-      const credentialId = await connect(caller, "strat_acme", { token: "t" });
-      await stage.db.query("update credential set login_rejections = 3 where id = $1", [credentialId]);
-      return await asAdmin({ credentialId });
+      const made = await newCredential();
+      await stage.db.query("update credential set login_rejections = 3 where id = $1", [made.credentialId]);
+      return await asAdmin(made);
     },
   },
-  testLogin: {
-    actions: ["credential.test_login"],
-    ask: async () => await asAdmin({ credentialId: await connect(caller, "strat_acme", { token: "t" }) }),
-  },
-  deleteCredential: {
-    actions: ["credential.delete"],
-    ask: async () => await asAdmin({ credentialId: await connect(caller, "strat_acme", { token: "t" }) }),
-  },
+  testLogin: on("credential.test_login", newCredential),
+  deleteCredential: on("credential.delete", newCredential),
+  linkCredentialSession: on("session.link", newSession),
+  revokeCredentialSession: on("session.revoke", newSession),
   decideWrite: {
     actions: ["write.decide"],
     ask: async () => {
@@ -316,6 +325,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     actions: ["config.apply"],
     ask: async () => await asAdmin({ account: "acme" }, { name: `Acme ${made++}` }),
   },
+  noteAtReview: "it changes nothing but who is shown at a review, for a minute",
   checkConfig: "it changes nothing",
   planConfig: "it changes nothing",
   applyConfig: {
@@ -329,20 +339,11 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
   publishStrategyVersion: onDocument(STRATEGY, async () => await changeDocument(changedStrategy())),
   retireStrategy: onDocument(STRATEGY, async () => await retire("strategy", false)),
   restoreStrategy: onDocument(STRATEGY, async () => await retire("strategy", true)),
-  confirmProposal: {
-    actions: ["proposal.confirm"],
-    ask: async () => await asAdmin({ proposalId: await newProposal() }),
-  },
-  discardProposal: {
-    actions: ["proposal.discard"],
-    ask: async () => await asAdmin({ proposalId: await newProposal() }),
-  },
+  confirmProposal: on("proposal.confirm", async () => ({ proposalId: await newProposal() })),
+  discardProposal: on("proposal.discard", async () => ({ proposalId: await newProposal() })),
   createKey: { actions: ["key.create"], ask: async () => await asAdmin({}, { account: "acme" }) },
-  rotateKey: {
-    actions: ["key.rotate"],
-    ask: async () => await asAdmin({ keyId: await newKey() }, { overlap_seconds: 60 }),
-  },
-  revokeKey: { actions: ["key.revoke"], ask: async () => await asAdmin({ keyId: await newKey() }) },
+  rotateKey: on("key.rotate", newKey, { overlap_seconds: 60 }),
+  revokeKey: on("key.revoke", newKey),
   setSecret: { actions: ["secret.set"], ask: async () => await asAdmin({}, newSecret("NORTHWIND")) },
   deleteSecret: {
     actions: ["secret.delete"],
@@ -352,6 +353,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       return await asAdmin({ account: "acme", secret });
     },
   },
+  ...webhookEffects(asAdmin, () => ({ stage, admin })),
 };
 
 const changing = OPERATOR_OPERATIONS.filter(({ method }) => method !== "get");

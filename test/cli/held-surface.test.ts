@@ -49,6 +49,13 @@ test("the record's table names every command, and the list has the fields of eac
   );
 });
 
+test("no option of a command has the name of one of all commands, which would take its value", async () => {
+  const ofAll = (await buildProgram({} as Composition)).options.map(({ long }) => long);
+  assert.ok(ofAll.includes("--url"));
+  for (const [name, { options }] of await listCommands())
+    for (const { long } of options) assert.ok(!ofAll.includes(long), `${name} ${long}`);
+});
+
 test("each command is built alone by its name, as `--help` lists it among all", async () => {
   const composition = {} as Composition;
   for (const command of (await buildProgram(composition)).commands) {

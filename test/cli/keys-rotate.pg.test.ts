@@ -123,7 +123,7 @@ test("both keys work during the overlap, on every process; after it the old one 
   const listed = await lineOf(old.id);
   assert.ok(
     listed.includes(
-      `Active, expires ${made.replacedEndsAt.slice(0, 16).replace("T", " ")}, replaced by ${made.id}`,
+      `Active, expires ${made.replacedEndsAt.slice(0, 16).replace("T", " ")} UTC, replaced by ${made.id}`,
     ),
   );
   assert.match(await lineOf(made.id), / Active /);

@@ -15,6 +15,15 @@ test("several documents of a file are read, and empty ones are skipped", () => {
   assert.deepEqual(problems, []);
 });
 
+test("each document has its own text, with the comments before it, in it and after it", () => {
+  const { documents } = read("# first\n---\na: 1 # one\n# end\n---\n# second\nb: 2\n...\n---\nc: |\n  ---\n");
+  assert.deepEqual(
+    documents.map(({ text }) => text),
+    ["# first\n---\na: 1 # one\n# end\n", "# second\nb: 2\n...\n", "c: |\n  ---\n"],
+  );
+  for (const { text, value } of documents) assert.deepEqual(read(text).values, [value]);
+});
+
 test("JSON is read too, indented with tabs as well", () => {
   assert.deepEqual(read('{\n\t"account": "acme",\n\t"list": [1,\n\t\t2.5e3]\n}\n').values, [
     { account: "acme", list: [1, 2500] },

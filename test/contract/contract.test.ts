@@ -20,6 +20,8 @@ const session: CredentialSessionBody = projectSession(
     expiresAt: AT,
     completedAt: AT,
     createdAt: AT,
+    metadata: '{"order":"4711"}',
+    cancelUrl: "https://app.example.com/connections",
   },
   "https://connect.example.com/connect/TOKEN",
 );

@@ -9,7 +9,14 @@ import type { Database } from "#db/connection/pool.ts";
 import { leaveQueue, joinQueue } from "#db/runs/lines.ts";
 import { notePoll, waitForPoll } from "#db/runs/polls.ts";
 import { takeRetry } from "#db/runs/retry-budget.ts";
-import { failStep, finishStep, noteStep, saveStepSource, startStep } from "#db/runs/run-steps.ts";
+import {
+  failStep,
+  finishStep,
+  noteStep,
+  saveStepObject,
+  saveStepSource,
+  startStep,
+} from "#db/runs/run-steps.ts";
 import { storeIteration, noteTurns } from "#db/runs/run-turns.ts";
 import { beginWrite, endWrite } from "#db/runs/run-writes.ts";
 import { completeRun } from "#db/runs/run-results.ts";
@@ -89,6 +96,10 @@ const CASES: Readonly<Record<string, Case>> = {
     entry: "run_step",
     call: async (db, lease, unique) =>
       await saveStepSource(db, lease, { accountId: ACCOUNT, nodeId: NODE, blob: blob(unique), tally: null }),
+  },
+  saveStepObject: {
+    call: async (db, lease, unique) =>
+      await saveStepObject(db, lease, { accountId: ACCOUNT, blob: blob(unique) }),
   },
   noteStep: { entry: "run_step", call: async (db, lease) => await noteStep(db, lease, NODE, "a line") },
   noteTurns: { entry: "run_step", call: async (db, lease) => await noteTurns(db, lease, NODE, 7) },

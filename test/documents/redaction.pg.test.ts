@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { blueprint, dataOf, openBench, type Bench, type EndedRun } from "./bench.ts";
+import { until } from "../eventually.ts";
 
 let bench: Bench;
 
@@ -167,4 +168,36 @@ test("a login that is given more cookies or values than are looked for fails, an
   const many = await runOf("read", "correct-horse");
   assert.deepEqual([many.status.status, many.kind], ["failed", "login"]);
   assert.match(many.detail ?? "", /60\d values that are kept secret .*; 500 are possible/);
+});
+
+test("a run whose login fails has not ended before the answer to the login is on record", async () => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  bench.target.on("POST /login", async () => {
+    asked.resolve();
+    await answer.promise;
+    return { status: 403, text: "not today" };
+  });
+  const { db } = bench.installation.database;
+  const credential_id = await bench.connect("strat_portal", { username: "amelia", word: "correct-horse" });
+  const statusOf = async (id: string): Promise<string | undefined> =>
+    (await db.query<{ status: string }>("select status from run where id = $1", [id]))[0]?.status;
+  const { body } = await bench.trigger("read", { credential_id });
+  await asked.promise;
+  await db.transaction(async (tx) => {
+    await tx.query("lock table run_step in share mode");
+    answer.resolve();
+    await until("the answer waits for the table", async () => {
+      const waiting = await db.query(
+        `select 1 from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock' and query like '%run_step%'`,
+      );
+      return waiting.length > 0 || (await statusOf(body.id)) === "failed";
+    });
+    assert.notEqual(await statusOf(body.id), "failed");
+  });
+  assert.equal((await bench.ended(body.id)).kind, "login");
+  const steps = await db.query<{ log: Buffer }>("select log from run_step where run_id = $1", [body.id]);
+  assert.equal(steps.length, 1);
+  assert.match(String(steps[0]?.log), /not today/);
 });

@@ -186,7 +186,7 @@ test("doubts of one node in many runs are listed as one, and decided together", 
   const grouped = await command("reviews", "writes", "--account", "acme", "--blueprint", "many");
   assert.match(
     grouped.stdout,
-    /acme +many +sent +3 +3 +\S+Z +expected text `filed` is not in the response +POST http\S+\/tickets$/m,
+    /acme +many +sent +3 +3 +[-\d]+ [:\d]+ UTC +expected text `filed` is not in the response +POST http\S+\/tickets$/m,
   );
   expectHeldJson("reviews writes", JSON.parse((await command("reviews", "writes", "--json")).stdout));
   const asked = ["reviews", "decide", "acme", "many", "sent"];

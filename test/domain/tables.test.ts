@@ -35,6 +35,8 @@ test("Spec, Credential session: nine fields, hosted_url only while pending, cred
     expiresAt: at,
     completedAt: null,
     createdAt: at,
+    metadata: null,
+    cancelUrl: null,
   };
   const shown = projectSession(session, "https://x/connect/t");
   assert.deepEqual(Object.keys(shown), [

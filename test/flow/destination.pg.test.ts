@@ -318,8 +318,10 @@ login: { type: headers, headers: { X-Key: "{{ $credential.key }}" } }`;
   );
   assert.equal(all.code, 0, all.stderr);
   assert.equal((await run("wide", other)).status.status, "completed");
-  assert.deepEqual((await planConfig(db, widened)).ok && (await planConfig(db, widened)), {
+  const again = await planConfig(db, widened);
+  assert.deepEqual(again.ok && { ...again, base: again.base.length }, {
     ok: true,
+    base: 64,
     changes: [{ change: "unchanged", kind: "strategy", account: "acme", id: "strat_wide", differences: [] }],
     warnings: [],
     needs: [],

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { axeLightAndDark } from "../axe.ts";
 import { launchChromium } from "./chromium.ts";
 import { acmeDocument, GOOD, listen, setUpHosted, type Hosted } from "./hosted-setup.ts";
 
@@ -345,4 +346,36 @@ test("at 320 px nothing scrolls sideways, in any state", async () => {
   await assertFits("the success page");
   await page.goto(other.hosted_url);
   await assertFits("the used link");
+});
+
+test("on a phone the first field is on the first screen", async () => {
+  const session = await hosted.session({ return_url: `${application.origin}/back` });
+  await using visitor = await openPage({ viewport: { width: 390, height: 664 } });
+  await visitor.page.goto(session.hosted_url);
+  const box = await visitor.page.locator("form.connect").locator("input:visible").first().boundingBox();
+  assert.ok(box !== null && box.y + box.height <= 664, JSON.stringify(box));
+});
+
+test("sent without a connection, the form says so and keeps everything that was typed, the secret too", async () => {
+  const session = await hosted.session({ return_url: `${application.origin}/back` });
+  await using visitor = await openPage({});
+  const { page } = visitor;
+  await page.goto(session.hosted_url);
+  await page.context().setOffline(true);
+  await fillIn(page);
+  const note = page.getByRole("status").getByText("check your internet connection");
+  await note.waitFor();
+  assert.ok((await page.locator("input[type=password]").first().inputValue()) !== "");
+  assert.deepEqual(await axeLightAndDark(page), []);
+  await page.context().setOffline(false);
+  await note.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Connect" }).click();
+  await page.waitForURL(`${application.origin}/back**`);
+  // The used link leads back.
+  await page.goto(session.hosted_url);
+  await page.getByText("Acme", { exact: false }).first().waitFor();
+  assert.equal(
+    await page.getByRole("link", { name: /^Continue to / }).getAttribute("href"),
+    `${application.origin}/back`,
+  );
 });

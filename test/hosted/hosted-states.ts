@@ -152,7 +152,8 @@ const BODY_BYTES = 70_000;
 /** By name; each leaves the page in its state. */
 export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   form: async (page, hosted, language) => {
-    await openForm(page, hosted, language, { return_url: `${RETURN_ORIGIN}/back` });
+    const wayBack = { return_url: `${RETURN_ORIGIN}/back`, cancel_url: `${RETURN_ORIGIN}/` };
+    await openForm(page, hosted, language, wayBack);
   },
   fields: async (page, hosted, language) => {
     await openForm(page, hosted, language, { strategy_id: "strat_every" });

@@ -73,8 +73,9 @@ export interface Left {
   readonly purged: string;
 }
 
-export async function openWorkload(): Promise<Bench> {
-  const bench = await openBench(DOCUMENTS, "account: acme\nname: Acme\n---\naccount: other\nname: Other");
+export async function openWorkload(environment: Readonly<Record<string, string>> = {}): Promise<Bench> {
+  const accounts = "account: acme\nname: Acme\n---\naccount: other\nname: Other";
+  const bench = await openBench(DOCUMENTS, accounts, environment);
   const { target } = bench;
   target.on("POST /login", { headers: { "set-cookie": "sid=0123456789abcdef0123" } });
   // More than fits a row: what is kept of it is an object.

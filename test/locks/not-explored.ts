@@ -1,5 +1,6 @@
 const OPERATORS_ROW = "it locks the operator's own row alone, first, and what belongs to it after";
 const APPLY_LOCK = "it holds the lock of apply, one transaction at a time, as `apply documents` does";
+const ENDPOINTS_ROW = "it locks one endpoint's row, and inserts others after it";
 const KEYS_LOCK = "it holds the lock of the table of keys, one transaction at a time, and writes a file";
 
 /** What opens a transaction and is in no pair, as `file#function`: why not. */
@@ -16,6 +17,9 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/operators/create-first-operator.ts#createFirstOperator": "it inserts rows of its own",
   "src/actions/operators/manage-operators.ts#createOperator": "it inserts rows of its own",
   "src/actions/operators/manage-operators.ts#change": OPERATORS_ROW,
+  "src/actions/operators/manage-sessions.ts#linkSession": "it inserts one row",
+  "src/actions/operators/manage-tokens.ts#createOperatorToken": "it inserts rows of its own",
+  "src/actions/operators/manage-tokens.ts#revokeTokenById": "it changes one row of its own table",
   "src/actions/operators/oidc-sign-in.ts#finishOidcSignIn": OPERATORS_ROW,
   "src/actions/operators/oidc-step-up.ts#finishOidcStepUp": OPERATORS_ROW,
   "src/actions/operators/own-session.ts#endOwnSession": OPERATORS_ROW,
@@ -31,11 +35,27 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/vault/master-keys.ts#registerKey": KEYS_LOCK,
   "src/actions/vault/master-keys.ts#promoteKey": KEYS_LOCK,
   "src/actions/vault/master-keys.ts#retireKey": KEYS_LOCK,
+  "src/actions/webhooks/deliver-webhooks.ts#disable": ENDPOINTS_ROW,
+  "src/actions/webhooks/manage-endpoints.ts#createWebhookEndpoint": "it inserts rows of its own",
+  "src/actions/webhooks/manage-endpoints.ts#rotateWebhookSecret":
+    "it locks one endpoint's secrets, in one statement",
+  "src/actions/webhooks/manage-endpoints.ts#disableWebhook": ENDPOINTS_ROW,
+  "src/actions/webhooks/manage-endpoints.ts#enableWebhook": ENDPOINTS_ROW,
+  "src/actions/webhooks/manage-endpoints.ts#deleteWebhook":
+    "its deliveries may be in a batch that is being recorded; it is repeated when the server aborts it",
+  "src/actions/webhooks/resend.ts#resendWebhooks":
+    "it locks deliveries in one statement, and inserts an entry",
+  "src/actions/webhooks/resend.ts#pingWebhook": "it inserts rows of its own",
+  "src/db/webhooks/webhook-deliveries.ts#deleteOldEvents":
+    "its deliveries are 30 days old; it is repeated when the server aborts it",
   "src/db/audit-entries.ts#inSnapshot": "it only reads",
+  "src/db/backups/snapshot.ts#withoutPurges":
+    "it waits for an advisory lock first and locks nothing after it; purges only try that lock",
   "src/db/connection/migrate.ts#withMigrationLock":
     "it holds the lock of migrations; what it may wait for is tested by test/db/migrate.pg.test.ts",
   "src/db/invariants/invariants.ts#inLongSnapshot": "it only reads",
   "src/db/operators/operators.ts#renewPasswordHash": OPERATORS_ROW,
+  "src/db/runs/run-steps.ts#saveStepObject": "the first half of saveStepSource, which is explored",
   "src/db/signing/check-signed-rows.ts#acceptRow": "it changes one row, and inserts others",
   "src/db/signing/first-signing.ts#signFirstRows": "at a start, under a lock of its own, once for each kind",
   "src/db/signing/row-alarms.ts#record": "it inserts rows of its own",

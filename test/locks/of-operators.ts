@@ -9,6 +9,7 @@ import { decideReview, timeOutReview } from "#actions/reviews/decide-review.ts";
 import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
 import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import { deleteAccountSecretAs } from "#actions/secrets/delete-account-secret.ts";
+import { revokeSession } from "#actions/sessions/revoke-session.ts";
 import { setAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { rewrapSealed } from "#actions/vault/rewrap-sealed.ts";
 import { DOCUMENTS, SECRET } from "./scene.ts";
@@ -59,6 +60,12 @@ export const OF_OPERATORS: readonly Transaction[] = [
     name: "unlock a credential",
     opens: ["src/actions/credentials/unlock-credential.ts#unlockCredential"],
     run: async ({ db, signing, scene }) => await unlockCredential(db, signing, scene.credential),
+  },
+  {
+    name: "revoke a session",
+    opens: ["src/actions/sessions/revoke-session.ts#revokeSession"],
+    run: async ({ db, signing, scene }) =>
+      await revokeSession(db, signing, { accountId: scene.caller.account.id, id: scene.session }, OPERATOR),
   },
   {
     name: "apply documents",

@@ -72,7 +72,7 @@ export const OF_WORKERS: readonly Transaction[] = [
   {
     name: "purge what is due",
     takesSeveral: true,
-    opens: [],
+    opens: ["src/db/runs/purges.ts#purgeDueRuns"],
     run: async (parts) => await purgeOldRuns(parts),
   },
   {

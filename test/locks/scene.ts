@@ -171,7 +171,14 @@ export async function plantScene(installation: Installation, signing: Signing): 
 }
 
 async function plantSession(db: Database, signing: Signing, caller: Caller): Promise<string> {
-  const request = { strategyId: "strat_it", name: null, returnUrl: null };
+  const request = {
+    strategyId: "strat_it",
+    name: null,
+    returnUrl: null,
+    metadata: null,
+    cancelUrl: null,
+    expiresInSeconds: null,
+  };
   const services = { publicUrl: () => "http://localhost", signing };
   const { body } = await db.transaction(
     async (tx) => await createCredentialSession(services, tx, caller, request),

@@ -73,6 +73,8 @@ async function write(
     token: String,
     known: async () => new Map(),
     begin: async () => {},
+    commit: unexpected,
+    goOn: unexpected,
     send: async (request): Promise<OutboundResponse> => await send(request),
     finish: async () => void became.push("done"),
     refuse: async () => void became.push("refused"),

@@ -39,6 +39,8 @@ async function lookUp(
     token: () => TOKEN,
     known: async () => new Map([[0, { status: "in_doubt", outcome: null }]]),
     begin: async () => {},
+    commit: unexpected,
+    goOn: unexpected,
     send: async (request) => {
       became.push("sent");
       return await send(request);

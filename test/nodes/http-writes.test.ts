@@ -23,6 +23,8 @@ test("a write whose run is stopped while its intent is committed is not sent, an
             await said("begin")(ordinal);
             stop.abort(new Error("stopped"));
           },
+          commit: unexpected,
+          goOn: unexpected,
           send: unexpected,
           finish: unexpected,
           refuse: unexpected,

@@ -1,6 +1,11 @@
 // What operators do to documents: checked in the words of the command line, applied whole or not at all, and on record.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { environmentOf, ROOT } from "../cli/program.ts";
 import { connect, openCaller } from "../caller.ts";
 import type { Browser } from "./browser.ts";
 import { goodAnswer } from "./good-answer.ts";
@@ -25,6 +30,7 @@ nodes:
   - { id: total, type: map, from: list, fields: { n: n, all: $nodes.list.n } }
   - { id: out, type: output, refKey: out, from: total }
 `;
+const MAIN = join(ROOT, "src/main.mjs");
 const ONE = "/accounts/acme/blueprints/list-it";
 
 let stage: OperatorStage;
@@ -160,7 +166,7 @@ test("documents are applied together or not at all; each change is a version wit
   assert.equal((await good("readBlueprint", ONE)).version, 1, "nothing was changed");
   const applied = await good("applyConfig", "/config/apply", typed(changed));
   assert.deepEqual(applied, {
-    changes: [{ change: "update", kind: "blueprint", account: "acme", id: "list-it" }],
+    changes: plan.changes,
     proposal: null,
     warnings: [],
   });
@@ -239,6 +245,82 @@ test("a document that was written from an older version is not published over th
   assert.deepEqual([two.status, two.body.error.details[0].field], [422, "base_version"]);
   // As the command line, which knows of no version.
   await good("applyConfig", "/config/apply", typed(text("Whatever")));
+});
+
+const commented = (key: string, name: string) => `# Invoices of ${key}
+blueprint: ${key}
+account: acme
+name: ${name} # shown to operators
+nodes:
+  # What the caller sends
+  - { id: data, type: input, refKey: data }
+  - { id: list, type: parse, from: data, format: json }
+  - { id: out, type: output, refKey: out, from: list }
+`;
+
+test("comments stay: of a file, of the editor, by themselves, when published again and when retired", async () => {
+  const one = "/accounts/acme/blueprints/commented";
+  const written = commented("commented", "One");
+  await stage.installation.apply(`account: acme\n---\n${written}`);
+  const read = async () => await good("readBlueprint", one);
+  assert.deepEqual([(await read()).yaml, (await read()).version], [written, 1]);
+  const exported = await stage.installation.command("export", "--account", "acme");
+  assert.ok(exported.stdout.includes(written), exported.stdout);
+  // A comment alone is no new version, and is not lost.
+  const more = written.replace("# What the caller sends", "# What the caller sends, as JSON");
+  await good("applyConfig", "/config/apply", typed(more));
+  assert.deepEqual([(await read()).yaml, (await read()).version], [more, 1]);
+  await good("applyConfig", "/config/apply", typed(more.replace("One", "Two")));
+  assert.equal((await good("readBlueprintVersion", `${one}/versions/1`)).yaml, more);
+  await good("publishBlueprintVersion", `${one}/versions/1/publish`);
+  assert.deepEqual([(await read()).yaml, (await read()).version], [more, 3]);
+  await good("retireBlueprint", `${one}/retire`);
+  assert.match(
+    (await read()).yaml,
+    /^# Invoices of commented\n[\s\S]*# shown to operators[\s\S]*retired: true\n$/,
+  );
+  await good("restoreBlueprint", `${one}/restore`);
+  assert.doesNotMatch((await read()).yaml, /retired/);
+  // The document is signed; its text is shown only while it says the same.
+  await stage.db.query("update document_source set text = replace(text, 'format: json', 'format: csv')");
+  const { yaml } = await read();
+  assert.match(yaml, /format: json/);
+  assert.doesNotMatch(yaml, /csv|#/);
+});
+
+test("the command line names what its files undo of the dashboard's changes, and asks at a terminal", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-drift-"));
+  const file = join(folder, "drift.yaml");
+  const write = (name: string, more = "") => writeFileSync(file, commented("drift", name) + more);
+  const current = async () => (await good("readBlueprint", "/accounts/acme/blueprints/drift")).name;
+  write("One");
+  await stage.installation.command("apply", "-f", file);
+  await good("applyConfig", "/config/apply", typed(commented("drift", "Theirs")));
+  const warning = `warning: ${admin.email} published version 2 of the blueprint acme/drift in the dashboard; these files undo its \`name\``;
+  assert.ok((await stage.installation.command("plan", "-f", file)).stderr.includes(warning));
+  const atTerminal = (answer: string) =>
+    spawnSync("script", ["-qec", `"${process.execPath}" "${MAIN}" apply -f "${file}"`, "/dev/null"], {
+      env: environmentOf(stage.installation.environment),
+      input: answer,
+      encoding: "utf8",
+    });
+  const no = atTerminal("n\n");
+  assert.match(no.stdout, /Apply the files anyway\? \[y\/N\][\s\S]*Nothing was changed/);
+  assert.deepEqual([no.status, await current()], [1, "Theirs"]);
+  // Files that have taken the change in undo nothing of it.
+  write("Theirs", "timeout: 5m\n");
+  assert.doesNotMatch((await stage.installation.command("plan", "-f", file)).stderr, /in the dashboard/);
+  write("One");
+  const yes = atTerminal("y\n");
+  assert.deepEqual([yes.status, await current()], [0, "One"], yes.stdout);
+  await good("applyConfig", "/config/apply", typed(commented("drift", "Theirs")));
+  // Nobody can be asked: the files count, as in a pipeline.
+  const piped = await stage.installation.command("apply", "-f", file);
+  assert.deepEqual(
+    [piped.code, piped.stderr.includes("these files undo its `name`"), await current()],
+    [0, true, "One"],
+  );
+  rmSync(folder, { recursive: true });
 });
 
 test("an operator tries a Blueprint: the run is checked as a trigger's, and says who started it", async () => {

@@ -1,6 +1,8 @@
 // A list of runs answers as quickly with many runs as with few. `LATCHKEY_PLANTED_RUNS=1000000` for the numbers of docs/performance.md.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { getCredential } from "#actions/operators/list-credentials.ts";
+import { getBlueprintHealth } from "#actions/operators/get-health.ts";
 import { getOverview } from "#actions/operators/get-overview.ts";
 import { getRun, listRuns, type RunQuery } from "#actions/operators/list-runs.ts";
 import { searchAll } from "#actions/operators/search.ts";
@@ -13,6 +15,8 @@ const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
 const ROUNDS = 20;
 /** More than are looked up by their ids, and none of the newest. */
 const OLD = 1_500;
+/** The credential of all runs. */
+const CREDENTIAL = `cred_${"0".repeat(28)}`;
 let database: TestDatabase;
 
 before(async () => {
@@ -34,6 +38,11 @@ const PLANTS = [
      case when n % 1000 = 7 then 'failed' else 'completed' end, 'x', at, at, at, 1, 1,
      case when n % 1000 = 7 then 'target' end, case when n % 1000 <> 7 then 2 end
    from (select n, app_now() - n * interval '1 second' as at from generate_series(1, ${RUNS}) n) planted`,
+  `insert into credential (id, account_id, strategy_id, session_id, sealed, kid)
+   values ('${CREDENTIAL}', 'acct_0', 'strat_0', 'sess_0', '', 'key')`,
+  `insert into run_credential (account_id, run_id, slot, credential_id, strategy_id, strategy_version)
+   select 'acct_0', id, 'it', '${CREDENTIAL}', 'strat_0', 1 from run`,
+  "analyze run_credential",
 ];
 
 const QUERIES: Readonly<Record<string, RunQuery>> = {
@@ -114,6 +123,10 @@ test("no filter reads all runs, however rare what it looks for is", async (conte
 test("a run's page, and the last hours in numbers, are as quick", async (context) => {
   const id = `run_${String(RUNS - 5).padStart(28, "0")}`;
   const looks: Readonly<Record<string, () => Promise<unknown>>> = {
+    "a credential of all runs": async () => await getCredential(database.db, CREDENTIAL),
+    "a Blueprint's health": async () =>
+      await getBlueprintHealth(database.db, { account: "account-1", name: "blueprint-3" }, {}),
+    "the runs of a credential": async () => await listRuns(database.db, { credential: CREDENTIAL }),
     "a run": async () => await getRun(database.db, id, true),
     "a day in numbers": async () => await getOverview(database.db, 24),
     "a week in numbers": async () => await getOverview(database.db, 168),

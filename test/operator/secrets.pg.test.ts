@@ -148,3 +148,18 @@ test("one that a strategy in force names is deleted by force alone; what is not 
   );
   assert.ok(!stage.installation.logs().includes(VALUE));
 });
+
+test("API keys are made, rotated and revoked; each is shown once", async () => {
+  const made = await ask("createKey", "POST", "/keys", {
+    account: "acme",
+    name: "by the dashboard",
+    scopes: ["sessions", "runs"],
+  });
+  assert.equal((await openCaller(stage.service.url, made.body.key).get("/nothing")).status, 404, "it works");
+  const rotated = await ask("rotateKey", "POST", `/keys/${made.body.id}/rotate`, { overlap_seconds: 0 });
+  assert.equal((await ask("revokeKey", "POST", `/keys/${rotated.body.id}/revoke`, {})).status, 204);
+  const list = await ask("listKeys", "GET", "/keys?account=acme");
+  assert.ok(!list.text.includes(made.body.key) && !list.text.includes(rotated.body.key));
+  assert.deepEqual(await stage.actions(rotated.body.id), ["key.revoke"]);
+  assert.equal((await browser.send("POST", "/keys", { account: "nobody" })).status, 404);
+});

@@ -20,7 +20,7 @@ import { TokenBuckets } from "#lib/token-bucket.ts";
 import { registerOperator } from "#operator/routes.ts";
 import { moveClock, setClock } from "../clock.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
-import { openBrowser, type Browser } from "./browser.ts";
+import { openBrowser, sendPlain, type Browser, type OperatorAnswer } from "./browser.ts";
 
 const QUIET = openLog({ level: "error", format: "json" }, { write: () => {} });
 
@@ -42,6 +42,8 @@ export interface OperatorStage extends AsyncDisposable {
   signedIn(role?: OperatorRole): Promise<Someone & { readonly browser: Browser }>;
   /** A browser with a session that the test has put there: no password is derived, and a second factor counts as given. */
   holding(operator: Someone, isSteppedUp?: boolean): Promise<Browser>;
+  /** As a program with this operator token: no cookie, no origin, no CSRF token. */
+  withToken(token: string, method: string, path: string, body?: unknown): Promise<OperatorAnswer>;
   /** As if the operator had an authenticator app. */
   giveSecondFactor(operator: Someone): Promise<void>;
   /** What the parts of this process work with, where a test calls them itself; real ones. */
@@ -111,6 +113,16 @@ export async function openOperatorStage(
       browser.cookie = `latchkey_operator=${token}`;
       browser.csrf = signing.operators.csrf(token);
       return browser;
+    },
+    withToken: async (token, method, path, body) => {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const headers = {
+        Authorization: `Bearer ${token}`,
+        ...(text === undefined
+          ? {}
+          : { "Content-Type": "application/json", "Content-Length": String(Buffer.byteLength(text)) }),
+      };
+      return await sendPlain(`${service.url}/operator/v1${path}`, method, headers, text);
     },
     giveSecondFactor: async ({ id }) =>
       await db.transaction(async (tx) => {

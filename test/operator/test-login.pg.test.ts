@@ -130,6 +130,18 @@ test("a login that the target rejects: its step, and it counts until the lock", 
     (await good("listCredentials", "/credentials")).body.items.find(({ id }: any) => id === credential);
   assert.equal((await rejections()).login_rejections, 1);
   while ((await rejections()).locked_until === null) await tested(credential);
+  const one = (await good("readCredential", `/credentials/${credential}`)).body;
+  const [uses, ...others] = one.uses;
+  assert.deepEqual(others, []);
+  assert.deepEqual([uses.blueprint, uses.completed], [null, 0]);
+  assert.deepEqual([uses.runs, uses.failed, uses.login_failed], Array(3).fill(one.login_rejections));
+  const runs = (await good("listRuns", `/runs?credential=${credential}`)).body.items;
+  assert.deepEqual([runs.length, runs[0].id], [uses.runs, uses.last_run_id]);
+  assert.equal(
+    (await good("listRuns", `/runs?credential=${credential}&status=completed`)).body.items.length,
+    0,
+  );
+  assert.deepEqual(one.origins, [target.url]);
   const sent = target.requests.length;
   const locked = await tested(credential);
   assert.match(locked.failure_detail, /not tried/);
@@ -277,4 +289,24 @@ test("a wrong value of what sends nothing by itself fails the test login of a st
 
 test("the data of the installation is as it must be", async () => {
   await assertInvariants(stage.installation);
+});
+
+test("a pending session's link is given out again, on record, and revoked: the form accepts nothing more", async () => {
+  const created = (await caller.post("/credential-sessions", { strategy_id: "strat_ledger", name: "Ada" }))
+    .body;
+  const path = `/credential-sessions/${created.id}`;
+  const session = (await good("readCredentialSession", path)).body;
+  assert.deepEqual([session.status, session.opened_at, session.slot], ["pending", null, null]);
+  assert.ok(!JSON.stringify(session).includes(created.hosted_url.split("/").at(-1)));
+  const link = (await good("linkCredentialSession", `${path}/link`)).body;
+  assert.equal(link.hosted_url, created.hosted_url);
+  await good("revokeCredentialSession", `${path}/revoke`);
+  assert.equal((await caller.get(path)).body.status, "expired");
+  assert.equal((await fetch(link.hosted_url)).status, 410);
+  for (const action of ["link", "revoke"])
+    assert.equal((await browser.send("POST", `${path}/${action}`)).status, 409, action);
+  assert.equal((await browser.send("GET", "/credential-sessions/sess_none")).status, 404);
+  // Its end is on record once: housekeeping adds nothing.
+  await stage.moveClock("1 hour");
+  assert.deepEqual(await stage.actions(created.id), ["session.create", "session.link", "session.revoke"]);
 });

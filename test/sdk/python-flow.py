@@ -22,7 +22,11 @@ def flow() -> dict:
     told: dict = {"ignored": [], "states": [], "refusals": []}
     with Latchkey(**OPTIONS) as client:
         told["health"] = [client.read_liveness()["status"], client.read_readiness()["status"]]
-        session = client.credential_sessions.create({"strategy_id": "strat_acme"}, idempotency_key="python")
+        session = client.credential_sessions.create(
+            {"strategy_id": "strat_acme", "metadata": {"order": "4711"}, "expires_in_seconds": 3600},
+            idempotency_key="python",
+        )
+        assert session["metadata"] == {"order": "4711"}
         print(session["hosted_url"], flush=True)
         ended = client.credential_sessions.wait_for(session["id"], timeout=30)
         file = io.BytesIO(b"a,b")

@@ -23,8 +23,15 @@ before(async () => {
 after(async () => await stage[Symbol.asyncDispose]());
 
 test("from a session to records, with a file, and to a deleted credential", async () => {
-  const session = await latchkey.credentialSessions.create({ strategy_id: "strat_acme", name: "User 1" });
+  const session = await latchkey.credentialSessions.create({
+    strategy_id: "strat_acme",
+    name: "User 1",
+    metadata: { order: "4711" },
+    cancel_url: "https://app.acme.example/",
+    expires_in_seconds: 3_600,
+  });
   assert.equal(session.status, "pending");
+  assert.deepEqual([session.metadata, session.cancel_url], [{ order: "4711" }, "https://app.acme.example/"]);
   const states: string[] = [];
   const waiting = latchkey.credentialSessions.waitFor(session.id, {
     onChange: ({ status }) => states.push(status),

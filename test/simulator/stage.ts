@@ -106,6 +106,9 @@ async function collectCredentials(
             strategyId,
             name: null,
             returnUrl: null,
+            metadata: null,
+            cancelUrl: null,
+            expiresInSeconds: null,
           }),
       );
       const { id } = JSON.parse(body) as { id: string };

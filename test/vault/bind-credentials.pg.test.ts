@@ -6,6 +6,7 @@ import { after, afterEach, before, test } from "node:test";
 import { CREDENTIAL_PLACES } from "#actions/credentials/bind-credentials.ts";
 import { bindingOf, openRow } from "#actions/vault/check-vault.ts";
 import { prepareVault } from "#actions/vault/prepare-vault.ts";
+import { findSealedOf } from "#db/credentials/credential-binding.ts";
 import { listSealed, type SealedRow } from "#db/credentials/sealed-places.ts";
 
 import { originsIn } from "#domain/destination.ts";
@@ -225,4 +226,24 @@ test("what a stranger with the public key has sealed keeps no service from its s
   );
   assert.equal(JSON.parse(must(entry, "the entry").detail).unopened, 1);
   assert.deepEqual(await run(tokens), ["completed", null, null]);
+});
+
+test("nobody changes a sealed value while it is being bound anew: its row is locked until the transaction ends", async () => {
+  const ids = { credential: portal, oauth_token: tokens } as const;
+  for (const [what, column] of [
+    ["credential", "id"],
+    ["oauth_token", "credential_id"],
+  ] as const) {
+    const change = async (): Promise<void> => {
+      await db().transaction(async (tx) => {
+        await tx.query("set local lock_timeout = '100ms'");
+        await tx.query(`update ${what} set kid = kid where ${column} = $1`, [ids[what]]);
+      });
+    };
+    await db().transaction(async (tx) => {
+      assert.equal((await findSealedOf(tx, what, ids[what]))?.rowId, ids[what]);
+      await assert.rejects(change, /lock timeout/, what);
+    });
+    await change();
+  }
 });

@@ -1,5 +1,6 @@
 """Latchkey's API, for backends. The names of fields are those of the API reference."""
 
+from . import webhooks
 from ._async_client import AsyncLatchkey
 from ._client import Latchkey
 from ._errors import (
@@ -14,6 +15,7 @@ from ._errors import (
     ServerError,
     ValidationError,
     WaitTimeoutError,
+    WebhookVerificationError,
 )
 
 __all__ = [
@@ -30,4 +32,6 @@ __all__ = [
     "ServerError",
     "ValidationError",
     "WaitTimeoutError",
+    "WebhookVerificationError",
+    "webhooks",
 ]

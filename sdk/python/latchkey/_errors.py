@@ -14,6 +14,10 @@ class ConnectionFailedError(LatchkeyError):
     """There was no response: the connection failed, or the request timed out. `__cause__` has the reason."""
 
 
+class WebhookVerificationError(LatchkeyError):
+    """A webhook is not genuine, or too old: answer it with status 400."""
+
+
 class WaitTimeoutError(LatchkeyError):
     """The session or run has not reached a terminal status in the given time. It is unaffected: wait again."""
 

@@ -31,6 +31,15 @@ class CreatedEmbeddedCredentialSession(TypedDict):
     #: The token that your page passes to the widget and must not disclose to anyone else. Only returned here, and in replays of this answer.
     client_token: str
 
+class CredentialEvent(TypedDict):
+    """What happened to a credential."""
+
+    #: The type of the event.
+    type: str
+    #: When it happened. Events may arrive in any order.
+    timestamp: str
+    data: dict[str, Any]
+
 class CredentialSession(TypedDict):
     """A short-lived hosted form that collects an end user's credentials."""
 
@@ -52,6 +61,19 @@ class CredentialSession(TypedDict):
     completed_at: Union[str, None]
     #: When the session was created.
     created_at: str
+    #: Extension: as given when the session was created. Only present if it was.
+    metadata: NotRequired[dict[str, str]]
+    #: Extension: as given when the session was created. Only present if it was.
+    cancel_url: NotRequired[str]
+
+class CredentialSessionEvent(TypedDict):
+    """What became of a credential session."""
+
+    #: The type of the event.
+    type: str
+    #: When it happened. Events may arrive in any order.
+    timestamp: str
+    data: CredentialSession
 
 class CredentialSessionRequest(TypedDict):
     """The parameters of a new session. Other keys are ignored."""
@@ -62,6 +84,12 @@ class CredentialSessionRequest(TypedDict):
     name: NotRequired[Union[str, None]]
     #: The URL to which the end user is redirected after submitting the form, with `session_id` appended. Its exact origin (scheme, host, port) must be on the account's allowlist; path and query are arbitrary.
     return_url: NotRequired[Union[str, None]]
+    #: Extension: the URL to which the form's link “Cancel” leads, with `session_id` appended. The rules of `return_url` apply. The session stays `pending`.
+    cancel_url: NotRequired[Union[str, None]]
+    #: Extension: your own references, returned with the session. At most 20 items; names have at most 40 of the characters A-Z, a-z, 0-9, `_`, `.` and `-`, values at most 500 characters. Nothing secret belongs here.
+    metadata: NotRequired[Union[dict[str, str], None]]
+    #: Extension: how long the session lasts, at most as long as the account's sessions do.
+    expires_in_seconds: NotRequired[Union[int, None]]
 
 class DirectRunResults(TypedDict):
     """Inline results."""
@@ -98,6 +126,15 @@ class EmbeddedCredentialSession(TypedDict):
     #: When the session was created.
     created_at: str
 
+class EmbeddedCredentialSessionEvent(TypedDict):
+    """What became of an embedded credential session."""
+
+    #: The type of the event.
+    type: str
+    #: When it happened. Events may arrive in any order.
+    timestamp: str
+    data: EmbeddedCredentialSession
+
 class EmbeddedCredentialSessionRequest(TypedDict):
     """The parameters of a new embedded session. Other keys are ignored."""
 
@@ -111,6 +148,15 @@ class EmbeddedCredentialSessionRequest(TypedDict):
     locale: NotRequired[Union[str, None]]
     #: How long the frame can be used. Default: half an hour.
     expires_in_seconds: NotRequired[Union[int, None]]
+
+class EndpointEvent(TypedDict):
+    """What happened to another endpoint of the account."""
+
+    #: The type of the event.
+    type: str
+    #: When it happened. Events may arrive in any order.
+    timestamp: str
+    data: dict[str, Any]
 
 class ErrorEnvelope(TypedDict):
     """The envelope of every failure: the single top-level key `error`."""
@@ -159,6 +205,15 @@ class Health(TypedDict):
 
     #: The state of the process, in a word or two.
     status: str
+
+class PingEvent(TypedDict):
+    """A test, sent by an operator."""
+
+    #: The type of the event.
+    type: str
+    #: When it happened. Events may arrive in any order.
+    timestamp: str
+    data: dict[str, Any]
 
 class PresignedRunResults(TypedDict):
     """Where the results can be downloaded."""
@@ -215,6 +270,15 @@ class RunError(TypedDict):
     #: One of a few fixed sentences; never contains data of the run.
     message: str
 
+class RunEvent(TypedDict):
+    """What happened to a run. Its results are fetched with an API key."""
+
+    #: The type of the event.
+    type: str
+    #: When it happened. Events may arrive in any order.
+    timestamp: str
+    data: RunStatus
+
 #: Events of the type `status`. The `data` of each is one line with the JSON of the schema `RunStatus`; its `id` increases with every change of `status` or `progress_step`. Lines that begin with `:` are comments and must be ignored.
 RunEventStream = str
 
@@ -251,6 +315,9 @@ TriggerRequest = dict[str, Any]
 
 #: A JSON Schema (2020-12) of an object, with all its keywords.
 TriggerSchema = dict[str, Any]
+
+#: The body of a webhook, by its type. Ignore types that you do not know: more may be added.
+WebhookEvent = Union[CredentialSessionEvent, EmbeddedCredentialSessionEvent, CredentialEvent, RunEvent, EndpointEvent, PingEvent]
 
 #: Each operation's method, its path, and whether the path is below `/api/v1`.
 OPERATIONS: dict[str, tuple[str, str, bool]] = {

@@ -28,6 +28,20 @@ export interface CreatedEmbeddedCredentialSession {
   readonly client_token: string;
 }
 
+/** What happened to a credential. */
+export interface CredentialEvent {
+  /** The type of the event. */
+  readonly type: "credential.deleted" | "credential.needs_attention" | "credential.locked";
+  /** When it happened. Events may arrive in any order. */
+  readonly timestamp: string;
+  readonly data: {
+    /** The credential's id. */
+    readonly id: string;
+    /** The authentication strategy (`strat_...`) whose fields the hosted form shows. */
+    readonly strategy_id: string;
+  };
+}
+
 /** A short-lived hosted form that collects an end user's credentials. */
 export interface CredentialSession {
   /** The session's id. */
@@ -48,6 +62,19 @@ export interface CredentialSession {
   readonly completed_at: string | null;
   /** When the session was created. */
   readonly created_at: string;
+  /** Extension: as given when the session was created. Only present if it was. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Extension: as given when the session was created. Only present if it was. */
+  readonly cancel_url?: string | undefined;
+}
+
+/** What became of a credential session. */
+export interface CredentialSessionEvent {
+  /** The type of the event. */
+  readonly type: "credential_session.completed" | "credential_session.expired";
+  /** When it happened. Events may arrive in any order. */
+  readonly timestamp: string;
+  readonly data: CredentialSession;
 }
 
 /** The parameters of a new session. Other keys are ignored. */
@@ -58,6 +85,12 @@ export interface CredentialSessionRequest {
   readonly name?: string | null | undefined;
   /** The URL to which the end user is redirected after submitting the form, with `session_id` appended. Its exact origin (scheme, host, port) must be on the account's allowlist; path and query are arbitrary. */
   readonly return_url?: string | null | undefined;
+  /** Extension: the URL to which the form's link “Cancel” leads, with `session_id` appended. The rules of `return_url` apply. The session stays `pending`. */
+  readonly cancel_url?: string | null | undefined;
+  /** Extension: your own references, returned with the session. At most 20 items; names have at most 40 of the characters A-Z, a-z, 0-9, `_`, `.` and `-`, values at most 500 characters. Nothing secret belongs here. */
+  readonly metadata?: Readonly<Record<string, string>> | null | undefined;
+  /** Extension: how long the session lasts, at most as long as the account's sessions do. */
+  readonly expires_in_seconds?: number | null | undefined;
 }
 
 /** Inline results. */
@@ -95,6 +128,15 @@ export interface EmbeddedCredentialSession {
   readonly created_at: string;
 }
 
+/** What became of an embedded credential session. */
+export interface EmbeddedCredentialSessionEvent {
+  /** The type of the event. */
+  readonly type: "embedded_credential_session.completed" | "embedded_credential_session.expired";
+  /** When it happened. Events may arrive in any order. */
+  readonly timestamp: string;
+  readonly data: EmbeddedCredentialSession;
+}
+
 /** The parameters of a new embedded session. Other keys are ignored. */
 export interface EmbeddedCredentialSessionRequest {
   /** Scheme, host and port of the page that embeds the frame, which must be one of the account's origins for embedding. No other page can embed it. */
@@ -107,6 +149,20 @@ export interface EmbeddedCredentialSessionRequest {
   readonly locale?: string | null | undefined;
   /** How long the frame can be used. Default: half an hour. */
   readonly expires_in_seconds?: number | null | undefined;
+}
+
+/** What happened to another endpoint of the account. */
+export interface EndpointEvent {
+  /** The type of the event. */
+  readonly type: "webhook.disabled";
+  /** When it happened. Events may arrive in any order. */
+  readonly timestamp: string;
+  readonly data: {
+    /** The endpoint's id. */
+    readonly id: string;
+    /** `operator`, `gone` (it answered 410) or `failing` (for five days). */
+    readonly reason: string;
+  };
 }
 
 /** The envelope of every failure: the single top-level key `error`. */
@@ -155,6 +211,18 @@ export interface ExecutionTimings {
 export interface Health {
   /** The state of the process, in a word or two. */
   readonly status: string;
+}
+
+/** A test, sent by an operator. */
+export interface PingEvent {
+  /** The type of the event. */
+  readonly type: "ping";
+  /** When it happened. Events may arrive in any order. */
+  readonly timestamp: string;
+  readonly data: {
+    /** The endpoint's id. */
+    readonly id: string;
+  };
 }
 
 /** Where the results can be downloaded. */
@@ -212,6 +280,15 @@ export interface RunError {
   readonly message: string;
 }
 
+/** What happened to a run. Its results are fetched with an API key. */
+export interface RunEvent {
+  /** The type of the event. */
+  readonly type: "run.started" | "run.awaiting_review" | "run.completed" | "run.failed" | "run.cancelled" | "run.purged";
+  /** When it happened. Events may arrive in any order. */
+  readonly timestamp: string;
+  readonly data: RunStatus;
+}
+
 /** Events of the type `status`. The `data` of each is one line with the JSON of the schema `RunStatus`; its `id` increases with every change of `status` or `progress_step`. Lines that begin with `:` are comments and must be ignored. */
 export type RunEventStream = string;
 
@@ -266,6 +343,9 @@ export interface TriggerRequest {
 
 /** A JSON Schema (2020-12) of an object, with all its keywords. */
 export type TriggerSchema = Readonly<Record<string, unknown>>;
+
+/** The body of a webhook, by its type. Ignore types that you do not know: more may be added. */
+export type WebhookEvent = CredentialSessionEvent | EmbeddedCredentialSessionEvent | CredentialEvent | RunEvent | EndpointEvent | PingEvent;
 
 /** Each operation's method, its path, and whether the path is below `/api/v1`. */
 export const OPERATIONS = {

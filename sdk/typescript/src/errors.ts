@@ -10,6 +10,11 @@ export class ConnectionError extends LatchkeyError {
   override readonly name = "ConnectionError";
 }
 
+/** A webhook is not genuine, or too old: answer it with status 400. */
+export class WebhookVerificationError extends LatchkeyError {
+  override readonly name = "WebhookVerificationError";
+}
+
 /** The session or run has not reached a terminal status in the given time. It is unaffected: wait again. */
 export class WaitTimeoutError<T = unknown> extends LatchkeyError {
   override readonly name = "WaitTimeoutError";

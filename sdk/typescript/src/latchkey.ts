@@ -10,6 +10,7 @@ export type { TriggerInput, TriggerOptions } from "./blueprints.ts";
 export type { OutputRecord } from "./read-records.ts";
 export type { WaitOptions } from "./wait.ts";
 export * from "./errors.ts";
+export * as webhooks from "./webhooks.ts";
 
 /** Latchkey's API, from a backend. The fields of requests and responses are those of the API reference. */
 export class Latchkey {

@@ -51,8 +51,10 @@ export async function readBindingState(db: Database, signing: Signing): Promise<
 export type CredentialPlace = SealedPlace & { readonly purpose: SealedKind };
 
 export const CREDENTIAL_PLACES: readonly CredentialPlace[] = SEALED_PLACES.flatMap((place) =>
-  // These always had origins.
-  place.purpose === "account_secret" ? [] : [{ ...place, purpose: place.purpose }],
+  // The first always had origins; the second is never sent.
+  place.purpose === "account_secret" || place.purpose === "webhook_secret"
+    ? []
+    : [{ ...place, purpose: place.purpose }],
 );
 
 const BATCH = 200;

@@ -24,7 +24,7 @@ export interface TestLogin {
  */
 export async function testLogin(
   { db, signing }: { readonly db: Database; readonly signing: Signing },
-  by: { readonly actor: AuditActor; readonly operatorId?: string },
+  by: { readonly actor: AuditActor; readonly operatorId?: string | null },
   credentialId: string,
 ): Promise<TestLogin> {
   return await db.transaction(async (tx) => {

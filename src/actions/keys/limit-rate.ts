@@ -34,9 +34,9 @@ export function countFailedAuthentication(services: Needs<"buckets">, address: s
   if (!taken.allowed) throw limited(limits.failedAuthentications, "authentications", taken);
 }
 
-/** Takes a token of an operator's session. Throws Problem 429. */
-export function limitOperator(services: Needs<"buckets">, sessionId: string): void {
-  const taken = services.buckets.take(`operator/${sessionId}`, limits.operatorCalls);
+/** Takes a token of an operator's session, or of a program with an operator token. Throws Problem 429. */
+export function limitOperator(services: Needs<"buckets">, holder: string): void {
+  const taken = services.buckets.take(`operator/${holder}`, limits.operatorCalls);
   if (!taken.allowed) throw limited(limits.operatorCalls, "operator", taken);
 }
 

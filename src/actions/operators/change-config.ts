@@ -3,23 +3,23 @@ import {
   checkConfigHere,
   planConfig,
   type CheckOptions,
-  type PlannedChange,
+  type PlannedDocument,
 } from "#actions/config/apply-config.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
 import type { ConfigSource } from "#actions/config/check-sources.ts";
 import type { NewProposal } from "#actions/config/create-proposal.ts";
+import { withRetired } from "#actions/config/source-text.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
 import type { Needs } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
-import { pinEdition } from "#domain/edition.ts";
-import type { JsonObject } from "#domain/json.ts";
 import type { Language } from "#domain/language.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeBlueprint } from "./describe-blueprint.ts";
 import { describeForm } from "./describe-form.ts";
+import { cutKnown, namesOfLimit, requireDocumentsWithin } from "./account-limit.ts";
 import { findConflict, requireBase } from "./base-version.ts";
-import { getVersion, requireDocument, showDifference, type DocumentName } from "./get-documents.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { getVersion, requireDocument, showDifference, yamlOf, type DocumentName } from "./get-documents.ts";
+import { actorOf, holderOf, type Principal } from "./operator-caller.ts";
 
 const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
   file,
@@ -30,15 +30,16 @@ const showProblem = ({ file, line, column, path, message }: ConfigProblem) => ({
 });
 
 /** Documents are parsed in a thread that can be terminated; callers queue. */
-const checkOf = ({ secretSources }: Needs<"secretSources">, { sessionId }: OperatorCaller): CheckOptions => ({
-  check: async (sources, known) => await checkInThread(sessionId, sources, known),
+const checkOf = ({ db, secretSources }: Needs<"db" | "secretSources">, caller: Principal): CheckOptions => ({
+  check: async (sources, known) =>
+    await checkInThread(holderOf(caller), sources, await cutKnown(db, caller, known)),
   inFile: secretSources.inFile,
 });
 
 /** Returns every problem of the documents, and the valid ones. Changes nothing. */
 export async function checkTyped(
   services: Needs<"db" | "secretSources">,
-  caller: OperatorCaller,
+  caller: Principal,
   documents: readonly ConfigSource[],
   language: Language,
 ) {
@@ -60,7 +61,7 @@ export async function checkTyped(
 /** Previews the changes. Changes nothing. */
 export async function planTyped(
   services: Needs<"db" | "secretSources">,
-  caller: OperatorCaller,
+  caller: Principal,
   documents: readonly ConfigSource[],
   baseVersion?: number,
 ) {
@@ -68,46 +69,66 @@ export async function planTyped(
   const plan = await planConfig(services.db, documents, {
     ...checkOf(services, caller),
     inspect: async (db, checked) => {
+      await requireDocumentsWithin(db, caller, checked);
       if (baseVersion !== undefined) conflict = await findConflict(db, checked, baseVersion);
     },
   });
   if (!plan.ok)
-    return { problems: plan.problems.map(showProblem), changes: [], conflict: null, warnings: [], needs: [] };
+    return {
+      problems: plan.problems.map(showProblem),
+      changes: [],
+      conflict: null,
+      warnings: [],
+      base: null,
+      needs: [],
+    };
   return {
     problems: [],
     conflict,
     warnings: [...plan.warnings],
+    base: plan.base,
     needs: [...plan.needs],
-    changes: plan.changes.map(({ differences, ...change }) => ({
-      ...showChange(change),
-      differences: differences.map(showDifference),
-    })),
+    changes: plan.changes.map(showChange),
   };
 }
 
-const showChange = ({ change, kind, account, id }: PlannedChange) => ({ change, kind, account, id });
+const showChange = ({ change, kind, account, id, differences }: PlannedDocument) => ({
+  change,
+  kind,
+  account,
+  id,
+  differences: differences.map(showDifference),
+});
 
 /**
  * Applies all documents in one transaction, or proposes them. Throws Problem 409 if `baseVersion` is given and not current, Problem 422
- * with every problem, OperatorError.
+ * with every problem, OperatorError if `base` of a plan is given and not current.
  */
 export async function applyTyped(
   services: Needs<"db" | "secretSources" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   documents: readonly ConfigSource[],
-  baseVersion?: number,
+  {
+    baseVersion,
+    base,
+  }: { readonly baseVersion?: number | undefined; readonly base?: string | undefined } = {},
 ) {
   const { db, signing, secretSources: sources } = services;
   const outcome = await applyConfig(db, signing, documents, {
     ...checkOf(services, caller),
     actor: actorOf(caller),
+    base,
     inspect: async (tx, checked) => {
+      await requireDocumentsWithin(tx, caller, checked);
       if (baseVersion !== undefined) await requireBase(tx, checked, baseVersion);
     },
   });
   if (!outcome.ok) throw refusal(outcome.problems);
   // Not an error, as on the command line: another process may have the secret.
-  const problems = await listSecretProblems(db, sources);
+  const names = await namesOfLimit(db, caller);
+  const problems = (await listSecretProblems(db, sources)).filter(
+    ({ account }) => names === null || names.includes(account),
+  );
   return {
     changes: outcome.changes.map(showChange),
     proposal: outcome.proposal && showProposed(outcome.proposal),
@@ -136,7 +157,7 @@ function refusal(problems: readonly ConfigProblem[]): Problem {
 /** Publishes an earlier version's document again, as a new version. Throws Problem 404, 422, OperatorError. */
 export async function publishVersion(
   services: Needs<"db" | "secretSources" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   name: DocumentName,
   version: string,
 ) {
@@ -147,14 +168,13 @@ export async function publishVersion(
 /** Retires a document: no new runs or sessions; existing ones continue. Throws Problem 404, 422, OperatorError. */
 export async function setRetired(
   services: Needs<"db" | "secretSources" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   name: DocumentName,
   retired: boolean,
 ) {
-  const { document } = await requireDocument(services.db, name);
-  const { retired: _before, ...rest } = pinEdition(JSON.parse(document) as JsonObject);
-  const changed = retired ? { ...rest, retired } : rest;
-  return await applyTyped(services, caller, [sourceOf(name, JSON.stringify(changed))]);
+  const row = await requireDocument(services.db, name);
+  const text = withRetired(await yamlOf(services.db, name.kind, row), retired);
+  return await applyTyped(services, caller, [sourceOf(name, text)]);
 }
 
 const sourceOf = ({ kind, name }: DocumentName, text: string): ConfigSource => ({

@@ -12,7 +12,7 @@ import type { AuditAction } from "#domain/audit-actions.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { ProposalStatus, ProposedDocument } from "#domain/proposal.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, operatorIdOf, type OperatorCaller, type Principal } from "./operator-caller.ts";
 
 interface Confirmed {
   readonly status: "open" | "confirmed" | "applied";
@@ -117,11 +117,13 @@ async function record(
 /** For the operator who proposed it, or any admin. Throws OperatorError, Problem 403. */
 export async function discardProposalAs(
   services: Needs<"db" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
 ): Promise<void> {
   await discardProposal(services, actorOf(caller), id, ({ proposedBy }) => {
-    if (caller.role !== "admin" && proposedBy !== caller.operatorId)
+    // What nobody proposed, by a token or on the command line, is no token's own.
+    const isOwn = proposedBy !== null && proposedBy === operatorIdOf(caller);
+    if (caller.role !== "admin" && !isOwn)
       throw new Problem(
         "authorization_error",
         "Only an admin or the operator who proposed it can discard it.",

@@ -7,12 +7,12 @@ import { listDoubtfulGroups, listDoubtfulWrites } from "#db/runs/run-writes.ts";
 import { isId } from "#domain/ids.ts";
 import { mayDo } from "#domain/operator.ts";
 import { notFound, Problem } from "#domain/problem.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, nameOf, type Principal } from "./operator-caller.ts";
 
 /** Lists the uncertain writes of one account or all, and of one node or all. Their requests are end users' data. Throws OperatorError. */
 export async function listUncertainWrites(
   db: Database,
-  { role }: OperatorCaller,
+  { role }: Principal,
   {
     account,
     blueprint,
@@ -37,7 +37,7 @@ export async function listUncertainWrites(
 /** Like `latchkey reviews write`. Throws Problem 404, 409. */
 export async function decideWriteOf(
   services: Needs<"db" | "log" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   which: { readonly runId: string; readonly node: string; readonly record: string },
   happened: boolean,
 ): Promise<void> {
@@ -47,13 +47,13 @@ export async function decideWriteOf(
   const write = waiting.find((each) => each.nodeId === which.node && String(each.ordinal) === which.record);
   if (!write) throw notFound("Write");
   const { db, log, signing } = services;
-  const decision = { happened, by: caller.email, actor: actorOf(caller) };
+  const decision = { happened, by: nameOf(caller), actor: actorOf(caller) };
   if (!(await decideDoubtfulWrite({ db, log, audit: signing.audit }, write, decision)))
     throw new Problem("conflict", "It has just been decided, or its run has continued; nothing was changed.");
 }
 
 /** By node; of one account, or of all. Throws OperatorError. */
-export async function listWriteGroups(db: Database, { role }: OperatorCaller, account: string | undefined) {
+export async function listWriteGroups(db: Database, { role }: Principal, account: string | undefined) {
   const accountId = await accountIdOf(db, account);
   return (await listDoubtfulGroups(db, { accountId, blueprint: null })).map(
     ({ nodeId, since, sent, ...group }) => ({
@@ -68,7 +68,7 @@ export async function listWriteGroups(db: Database, { role }: OperatorCaller, ac
 /** Like `latchkey reviews decide`. Throws Problem 404, OperatorError. */
 export async function decideGroupOf(
   services: Needs<"db" | "log" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   which: {
     readonly account: string;
     readonly blueprint: string;
@@ -81,7 +81,7 @@ export async function decideGroupOf(
   const decided = await decideDoubtfulGroup(
     { db, log, audit: signing.audit },
     { accountId, blueprint: which.blueprint, nodeId: which.node },
-    { happened: which.happened, by: caller.email, actor: actorOf(caller) },
+    { happened: which.happened, by: nameOf(caller), actor: actorOf(caller) },
   );
   if (decided.writes === 0 && decided.left === 0) throw notFound("Write");
   return decided;

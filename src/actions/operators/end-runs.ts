@@ -2,12 +2,12 @@ import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
 import { purgeRunAsOperator } from "#actions/runs/purge-runs.ts";
 import type { Needs } from "#actions/services.ts";
 import { notFound, Problem } from "#domain/problem.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, type Principal } from "./operator-caller.ts";
 
 /** Throws Problem 404 or 409. */
 export async function cancelRunOf(
   services: Needs<"db" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   reference: string,
 ): Promise<void> {
   const outcome = await cancelRunAsOperator(services.db, services.signing, reference, actorOf(caller));
@@ -19,7 +19,7 @@ export async function cancelRunOf(
 /** Throws OperatorError. */
 export async function purgeRunOf(
   services: Needs<"blobs" | "db" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   reference: string,
 ): Promise<void> {
   await purgeRunAsOperator(services, reference, actorOf(caller));

@@ -1,6 +1,7 @@
 import { toYaml } from "#actions/config/export-config.ts";
 import { OperatorError, accountIdOf, requireAccount } from "#actions/operator-error.ts";
 import type { DocumentKind } from "#db/config-documents.ts";
+import { findSource } from "#db/document-sources.ts";
 import {
   findSeenDocument,
   listSeenDocuments,
@@ -95,13 +96,25 @@ export const listStrategies = async (db: Database, query: DocumentQuery) =>
 /** The current version with its content. Throws Problem 404, OperatorError. */
 export async function getBlueprint(db: Database, name: Omit<DocumentName, "kind">) {
   const row = await requireDocument(db, { kind: "blueprint", ...name });
-  return { ...showBlueprint(row), ...describeBlueprint(treeOf(row)), yaml: toYaml(row.document) };
+  return {
+    ...showBlueprint(row),
+    ...describeBlueprint(treeOf(row)),
+    yaml: await yamlOf(db, "blueprint", row),
+  };
 }
+
+/** As it was written, if that is known. */
+export const yamlOf = async (db: Database, kind: DocumentKind, row: SeenDocument): Promise<string> =>
+  toYaml(row.document, await findSource(db, { kind, ...row }, row.version));
 
 /** Throws Problem 404, OperatorError. */
 export async function getStrategy(db: Database, name: Omit<DocumentName, "kind">) {
   const row = await requireDocument(db, { kind: "strategy", ...name });
-  return { ...showStrategy(row), form: describeForm(treeOf(row), "en"), yaml: toYaml(row.document) };
+  return {
+    ...showStrategy(row),
+    form: describeForm(treeOf(row), "en"),
+    yaml: await yamlOf(db, "strategy", row),
+  };
 }
 
 /** The version in force, or another one. Throws Problem 404, OperatorError. */
@@ -157,7 +170,7 @@ export async function getVersion(
     version: row.version,
     applied_at: row.appliedAt.toISOString(),
     applied_by: row.appliedBy,
-    yaml: toYaml(row.document),
+    yaml: await yamlOf(db, name.kind, row),
     against: other && other.version,
     differences: other === null ? [] : diffDocuments(treeOf(other), treeOf(row)).map(showDifference),
   };

@@ -5,7 +5,7 @@ import { listKeys } from "#db/api-keys.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, type Principal } from "./operator-caller.ts";
 
 /** Lists the keys of one account, or of all. Throws OperatorError. */
 export async function listApiKeys(db: Database, account: string | undefined) {
@@ -18,6 +18,7 @@ export async function listApiKeys(db: Database, account: string | undefined) {
     scopes: key.scopes && [...key.scopes],
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
+    is_expired: key.isExpired,
     revoked_at: key.revokedAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     replaced_by: key.replacedBy,
@@ -27,7 +28,7 @@ export async function listApiKeys(db: Database, account: string | undefined) {
 /** Throws Problem 404. */
 export async function revokeKeyOf(
   services: Needs<"db" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
 ): Promise<void> {
   const isKnown = isId("apiKey", id);

@@ -3,12 +3,20 @@ import { accountIdOf } from "#actions/operator-error.ts";
 import type { Needs, Services } from "#actions/services.ts";
 import { testLogin } from "#actions/credentials/test-login.ts";
 import { unlockCredential } from "#actions/credentials/unlock-credential.ts";
-import { listSeenCredentials, listSeenSessions } from "#db/operators/operator-credentials.ts";
+import {
+  findSeenCredential,
+  listSeenCredentials,
+  listSeenSessions,
+  listUses,
+  type SeenCredential,
+  type SeenSession,
+} from "#db/operators/operator-credentials.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { notFound } from "#domain/problem.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { readSessionMetadata } from "#domain/session-metadata.ts";
+import { actorOf, operatorIdOf, type Principal } from "./operator-caller.ts";
 
 interface AccountQuery {
   cursor?: string;
@@ -21,47 +29,76 @@ const endOf = (row: { readonly id: string; readonly createdAt: Date }) => ({
   id: row.id,
 });
 
+const showCredential = (each: SeenCredential) => ({
+  id: each.id,
+  account: each.account,
+  strategy: each.strategy,
+  name: each.name,
+  created_at: each.createdAt.toISOString(),
+  login_rejections: each.rejections,
+  locked_until: each.lockedUntil?.toISOString() ?? null,
+  session_until: each.sessionUntil?.toISOString() ?? null,
+  last_run_id: each.lastRunId,
+});
+
+export const showSession = (each: SeenSession) => ({
+  id: each.id,
+  account: each.account,
+  strategy: each.strategy,
+  name: each.name,
+  metadata: each.metadata === null ? null : readSessionMetadata(each.metadata),
+  status: each.status,
+  credential_id: each.credentialId,
+  created_at: each.createdAt.toISOString(),
+  expires_at: each.expiresAt.toISOString(),
+  completed_at: each.completedAt?.toISOString() ?? null,
+  sign_in_failure: each.signInFailure,
+  sign_in_failed_at: each.signInFailedAt?.toISOString() ?? null,
+});
+
 /** Throws Problem 422, OperatorError. */
 export async function listCredentials(db: Database, query: AccountQuery & { strategy?: string }) {
   const page = readPage(query);
   const filter = { accountId: await accountIdOf(db, query.account), strategyId: query.strategy ?? null };
   const rows = await listSeenCredentials(db, filter, page);
-  return makePage(rows, page, endOf, (each) => ({
-    id: each.id,
-    account: each.account,
-    strategy: each.strategy,
-    name: each.name,
-    created_at: each.createdAt.toISOString(),
-    login_rejections: each.rejections,
-    locked_until: each.lockedUntil?.toISOString() ?? null,
-    session_until: each.sessionUntil?.toISOString() ?? null,
-    last_run_id: each.lastRunId,
-  }));
+  return makePage(rows, page, endOf, showCredential);
+}
+
+/** The newest runs of a credential in which its uses are counted. */
+const USES_AMONG = 200;
+
+/** Throws Problem 404. */
+export async function getCredential(db: Database, id: string) {
+  const row = isId("credential", id) ? await findSeenCredential(db, id) : undefined;
+  if (!row) throw notFound("Credential");
+  const uses = await listUses(db, id, USES_AMONG);
+  return {
+    ...showCredential(row),
+    session_id: row.sessionId,
+    origins: [...(row.origins ?? [])],
+    uses: uses.map((use) => ({
+      blueprint: use.blueprint,
+      runs: use.runs,
+      completed: use.completed,
+      failed: use.failed,
+      login_failed: use.loginFailed,
+      last_run_id: use.lastRunId,
+      last_run_at: use.lastRunAt.toISOString(),
+    })),
+  };
 }
 
 /** Throws Problem 422, OperatorError. */
 export async function listCredentialSessions(db: Database, query: AccountQuery) {
   const page = readPage(query);
   const rows = await listSeenSessions(db, await accountIdOf(db, query.account), page);
-  return makePage(rows, page, endOf, (each) => ({
-    id: each.id,
-    account: each.account,
-    strategy: each.strategy,
-    name: each.name,
-    status: each.status,
-    credential_id: each.credentialId,
-    created_at: each.createdAt.toISOString(),
-    expires_at: each.expiresAt.toISOString(),
-    completed_at: each.completedAt?.toISOString() ?? null,
-    sign_in_failure: each.signInFailure,
-    sign_in_failed_at: each.signInFailedAt?.toISOString() ?? null,
-  }));
+  return makePage(rows, page, endOf, showSession);
 }
 
 /** Throws Problem 404. */
 export async function unlockCredentialOf(
   services: Needs<"db" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
 ): Promise<void> {
   const isKnown = isId("credential", id);
@@ -72,20 +109,16 @@ export async function unlockCredentialOf(
 /** Throws Problem 404. */
 export async function testLoginOf(
   services: Needs<"db" | "news" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   id: string,
 ): Promise<{ id: string; run_key: string }> {
-  const by = { actor: actorOf(caller), operatorId: caller.operatorId };
+  const by = { actor: actorOf(caller), operatorId: operatorIdOf(caller) };
   const run = await testLogin(services, by, id);
   services.news.notifyRunnable([run.accountId]);
   return { id: run.id, run_key: run.runKey };
 }
 
 /** Like the API's delete, including the tombstone. Throws Problem 404. */
-export async function deleteCredentialOf(
-  services: Services,
-  caller: OperatorCaller,
-  id: string,
-): Promise<void> {
+export async function deleteCredentialOf(services: Services, caller: Principal, id: string): Promise<void> {
   services.news.announce(await deleteCredentialAs(services, actorOf(caller), id));
 }

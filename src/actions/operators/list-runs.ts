@@ -1,5 +1,6 @@
 import { findAccountBySlug } from "#db/accounts.ts";
 import { clockText } from "#db/connection/clock.ts";
+import type { Needs } from "#actions/services.ts";
 import { accountIdOf } from "#actions/operator-error.ts";
 import { findCachedVersion } from "#db/config-documents.ts";
 import {
@@ -18,6 +19,7 @@ import {
   type DetailedStep,
   type ListedRun,
 } from "#db/operators/operator-runs.ts";
+import { listRunsWithCredential } from "#db/operators/operator-credentials.ts";
 import { findRunsWith } from "#db/operators/run-search.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findRunOfAnyAccount } from "#db/runs/runs.ts";
@@ -28,6 +30,7 @@ import type { Json } from "#domain/json.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";
 import type { RunStatus } from "#domain/run.ts";
+import { readEvidenceLine, type StoredEvidence } from "#domain/page-evidence.ts";
 import { readAnswerLine } from "#domain/shown-answer.ts";
 import { gramsOf, searchLine } from "#domain/search-text.ts";
 import { isSkipped } from "#domain/test-login.ts";
@@ -43,6 +46,8 @@ export interface RunQuery {
   run_name?: string;
   /** Part of the run's name or of a metadata value. */
   q?: string;
+  /** The id of a credential. */
+  credential?: string;
   /** Only these runs, by their ids. */
   ids?: readonly string[];
   /** The kind of failure. */
@@ -66,7 +71,6 @@ export async function listRuns(db: Database, query: RunQuery) {
   const blueprintIds =
     query.blueprint === undefined ? null : await listBlueprintIds(db, account?.id ?? null, query.blueprint);
   if (blueprintIds?.length === 0) throw invalidField("blueprint", "There is no such Blueprint.");
-  const among = query.q === undefined ? (query.ids ?? null) : await findRunsLike(db, query.q);
   const rows = await listStoredRuns(
     db,
     {
@@ -77,7 +81,7 @@ export async function listRuns(db: Database, query: RunQuery) {
       blueprintIds,
       name: query.run_name ?? null,
       metadata: [query.metadata ?? []].flat().map(readPair),
-      among,
+      among: await findAmong(db, query),
       failure: query.failure ?? null,
       error: query.error ?? null,
       since: query.since ?? null,
@@ -88,8 +92,19 @@ export async function listRuns(db: Database, query: RunQuery) {
   return makePage(rows, page, (run) => ({ atMs: run.createdAt.getTime(), id: run.id }), showListed);
 }
 
-/** The newest runs with a text in their name or metadata, at most this many. */
+/** The newest runs with a text in their name or metadata, or with a credential, at most this many. */
 const LIKE_MAX = 500;
+
+/** The ids to which other filters than those of the list's query narrow it; null: any. */
+async function findAmong(db: Database, query: RunQuery): Promise<readonly string[] | null> {
+  const found = [
+    query.ids ?? null,
+    query.q === undefined ? null : await findRunsLike(db, query.q),
+    query.credential === undefined ? null : await listRunsWithCredential(db, query.credential, LIKE_MAX),
+  ];
+  const [first = null, ...others] = found.filter((ids) => ids !== null);
+  return first && others.reduce((left, ids) => left.filter((id) => ids.includes(id)), first);
+}
 
 async function findRunsLike(db: Database, text: string): Promise<readonly string[]> {
   const line = searchLine(text);
@@ -258,8 +273,33 @@ function showStep(step: DetailedStep, { usual, turns, seesAnswers }: StepExtras)
     turns_total: step.turnsTotal,
     error: step.errorDetail,
     answer: seesAnswers ? (lines.map(readAnswerLine).find((answer) => answer !== null) ?? null) : null,
-    log: lines.filter((line) => readAnswerLine(line) === null),
+    evidence: seesAnswers ? lines.flatMap((line) => readEvidenceLine(line) ?? []).map(showEvidence) : [],
+    log: lines.filter((line) => readAnswerLine(line) === null && readEvidenceLine(line) === null),
   };
+}
+
+const showEvidence = ({ reason, step, url, outline, console, refused, picture }: StoredEvidence) => ({
+  reason,
+  step,
+  url,
+  outline,
+  console: [...console],
+  refused: refused.map(({ origin, count }) => ({ origin, count })),
+  has_picture: picture !== null,
+});
+
+/** The picture of the evidence with this index, as a PNG. Throws Problem 404. */
+export async function readPicture(
+  { db, blobs }: Needs<"db" | "blobs">,
+  named: { readonly run: string; readonly node: string; readonly index: string },
+): Promise<AsyncIterable<Uint8Array>> {
+  const parsed = readRunReference(named.run);
+  const run = parsed && (await findRunOfAnyAccount(db, parsed));
+  const step = run && (await listDetailedSteps(db, run.id)).find(({ nodeId }) => nodeId === named.node);
+  const evidence = step && linesOf(step.log).flatMap((line) => readEvidenceLine(line) ?? []);
+  const picture = evidence?.[Number(named.index)]?.picture ?? null;
+  if (picture === null) throw notFound("Picture");
+  return blobs.open(picture);
 }
 
 /** A step's log has one JSON object per line, and may be empty. */

@@ -7,7 +7,7 @@ import { setAccountSecret, type NewAccountSecret } from "#actions/secrets/set-ac
 import { listAccountSecrets } from "#db/account-secrets.ts";
 import { accountSecretProblem } from "#domain/account-secret.ts";
 import { invalidField } from "#domain/problem.ts";
-import { actorOf, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, type Principal } from "./operator-caller.ts";
 
 /** Lists the secrets of one account, or of all, without values. Throws OperatorError. */
 export async function listSecrets(services: Needs<"db" | "secretSources">, account: string | undefined) {
@@ -33,7 +33,7 @@ export async function listSecrets(services: Needs<"db" | "secretSources">, accou
 /** Throws OperatorError, Problem 422. Neither contains the value. */
 export async function setSecretAs(
   services: Needs<"db" | "secretSources" | "signing" | "vault">,
-  caller: OperatorCaller,
+  caller: Principal,
   secret: NewAccountSecret,
 ) {
   const problem = accountSecretProblem(secret);
@@ -49,7 +49,7 @@ export async function setSecretAs(
 /** Throws OperatorError if there is no such secret, or current strategies use it. */
 export async function deleteSecretAs(
   services: Needs<"db" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   secret: { readonly account: string; readonly name: string; readonly force: boolean },
 ): Promise<void> {
   await deleteAccountSecretAs(services, actorOf(caller), secret);

@@ -1,11 +1,21 @@
 import { findLiveSession, touchOperatorSession, type LiveSession } from "#db/operators/operator-sessions.ts";
+import type { AuditActor } from "#domain/audit.ts";
 import { limits } from "#domain/limits.ts";
-import { mayDo, mustHaveSecondFactor, stepUpOf, type Permission, type StepUp } from "#domain/operator.ts";
+import {
+  isPersonal,
+  mayDo,
+  mustHaveSecondFactor,
+  stepUpOf,
+  type Permission,
+  type StepUp,
+} from "#domain/operator.ts";
 import { Problem } from "#domain/problem.ts";
 import type { Needs } from "#actions/services.ts";
+import type { TokenCaller } from "./token-caller.ts";
 
-/** A signed-in operator: the first parameter of every action of the operator API. */
+/** A signed-in operator. */
 export interface OperatorCaller extends Omit<LiveSession, "id" | "wasSteppedUp"> {
+  readonly kind: "session";
   readonly sessionId: string;
   /** Whether their single sign-on provider replaces the second factor. */
   readonly isVouchedFor: boolean;
@@ -13,9 +23,26 @@ export interface OperatorCaller extends Omit<LiveSession, "id" | "wasSteppedUp">
   readonly wantsCode: boolean;
 }
 
+/** A person who has signed in, or a program with a token: the first parameter of every action of the operator API. */
+export type Principal = OperatorCaller | TokenCaller;
+
 /** The actor of an audit entry. */
-export const actorOf = (caller: Pick<OperatorCaller, "operatorId">) =>
-  ({ kind: "operator", id: caller.operatorId }) as const;
+export const actorOf = (caller: Principal): AuditActor =>
+  caller.kind === "token"
+    ? { kind: "operator_token", id: caller.tokenId }
+    : { kind: "operator", id: caller.operatorId };
+
+/** Null: a token, which is no operator. */
+export const operatorIdOf = (caller: Principal): string | null =>
+  caller.kind === "token" ? null : caller.operatorId;
+
+/** The id of the session or of the token: what limits and fair shares are counted by. */
+export const holderOf = (caller: Principal): string =>
+  caller.kind === "token" ? caller.tokenId : caller.sessionId;
+
+/** Recorded with decisions: an operator's email, or a token's name. */
+export const nameOf = (caller: Principal): string =>
+  caller.kind === "token" ? `token ${caller.name}` : caller.email;
 
 /** The format of a session token; other texts cost no query. */
 const SESSION_TOKEN = /^[0-9A-Za-z]{43}$/;
@@ -38,6 +65,7 @@ export async function authenticateOperator(
   const { oidc } = services.operatorSignIn;
   const isOfProvider = session.signedInBy === "oidc";
   return {
+    kind: "session",
     sessionId,
     ...rest,
     // Without single sign-on, no provider replaces the second factor.
@@ -51,12 +79,16 @@ function signedOut(): Problem {
 }
 
 /** docs/decisions/0022: default deny; a second factor where required; step-up for dangerous actions. Throws Problem 403. */
-export function authorizeOperator(caller: OperatorCaller, permission: Permission): void {
+export function authorizeOperator(caller: Principal, permission: Permission): void {
   if (!mayDo(caller.role, permission))
     throw new Problem(
       "authorization_error",
       `The role ${caller.role} does not have this permission (${permission}).`,
     );
+  if (caller.kind === "token") {
+    if (isPersonal(permission)) throw personWanted(permission);
+    return;
+  }
   if (permission === "self.manage") return;
   const need = needOf(caller);
   if (need === "password") throw passwordWanted();
@@ -66,8 +98,12 @@ export function authorizeOperator(caller: OperatorCaller, permission: Permission
   if (stepUp !== null) requireFactor(caller, stepUp);
 }
 
-/** Requires a recent second factor. Also for actions whose danger depends on their subject. Throws Problem 403. */
-export function requireFactor(caller: OperatorCaller, stepUp: StepUp): void {
+/**
+ * Requires a recent second factor. Also for actions whose danger depends on their subject. A token has none: it was created by an
+ * admin who gave one, for programs that can't. Throws Problem 403.
+ */
+export function requireFactor(caller: Principal, stepUp: StepUp): void {
+  if (caller.kind === "token") return;
   if (!hasFactor(caller)) throw factorMissing();
   if (stepUp === "now" ? !caller.isSteppedUp : !caller.isSteppedUpLately) throw factorWanted(caller);
 }
@@ -98,8 +134,14 @@ export function needOf(caller: OperatorCaller): "password" | "second_factor" | "
   return mustHaveSecondFactor(caller.role) && !hasFactor(caller) ? "second_factor" : null;
 }
 
+const personWanted = (permission: Permission): Problem =>
+  refuse(
+    "person_required",
+    `No operator token has this permission (${permission}). Sign in to the dashboard.`,
+  );
+
 function refuse(
-  code: "password_change_required" | "second_factor_missing" | "step_up_required",
+  code: "password_change_required" | "second_factor_missing" | "step_up_required" | "person_required",
   message: string,
 ): Problem {
   return new Problem("authorization_error", message, { details: [{ message, code }] });

@@ -19,7 +19,7 @@ import { explainPassword } from "#domain/operator.ts";
 import { invalidField, Problem } from "#domain/problem.ts";
 import { matchTotpCode, writeOperatorTotpUri } from "#domain/totp.ts";
 import { must } from "#lib/assert.ts";
-import { randomBase62 } from "#lib/new-id.ts";
+import { randomReadable } from "#lib/new-id.ts";
 import type { Needs } from "#actions/services.ts";
 import { actorOf, type OperatorCaller } from "./operator-caller.ts";
 import { wrongCode } from "./own-session.ts";
@@ -181,14 +181,14 @@ export async function renewRecoveryCodes(
   });
 }
 
-/** Codes of 95 bits each. The first character is a letter, so that none looks like an authenticator app's code. */
+/** Codes of 100 bits each. The first character is a letter, so that none looks like an authenticator app's code. */
 async function replaceRecoveryCodes(
   { signing }: Needs<"signing">,
   tx: Database,
   operatorId: string,
 ): Promise<readonly string[]> {
   const codes = Array.from({ length: limits.recoveryCodes }, () =>
-    ["R", ...(randomBase62(16).match(/.{4}/g) ?? [])].join("-"),
+    ["R", ...(randomReadable(20).match(/.{4}/g) ?? [])].join("-"),
   );
   const hashes = codes.map((code) => signing.operators.recoveryHash(operatorId, plainCode(code)));
   await saveRecoveryCodes(tx, operatorId, hashes);

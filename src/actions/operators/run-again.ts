@@ -3,7 +3,7 @@ import { planRerun, runAgain } from "#actions/runs/run-again.ts";
 import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { fingerprint } from "#domain/idempotency.ts";
-import { actorOf, requireFactor, type OperatorCaller } from "./operator-caller.ts";
+import { actorOf, holderOf, operatorIdOf, requireFactor, type Principal } from "./operator-caller.ts";
 
 /** Throws OperatorError. */
 export async function previewRerun(db: Database, reference: string) {
@@ -26,7 +26,7 @@ interface AgainBody {
 /** Starts one rerun per idempotency key. Throws Problem, OperatorError. */
 export async function rerun(
   services: Needs<"blobs" | "db" | "news" | "signing">,
-  caller: OperatorCaller,
+  caller: Principal,
   reference: string,
   body: AgainBody,
 ): Promise<{ id: string; run_key: string; blueprint_version: number }> {
@@ -35,12 +35,13 @@ export async function rerun(
   const wish = { version: body.blueprint_version ?? null, mayWrite: body.may_write ?? false };
   // A version applied in the meantime may write where the previewed one does not.
   const safe = { ...wish, mayWrite: wish.mayWrite && writes.length > 0 };
-  const by = { actor: actorOf(caller), operatorId: caller.operatorId };
+  const sender = operatorIdOf(caller) ?? holderOf(caller);
+  const by = { actor: actorOf(caller), operatorId: operatorIdOf(caller) };
   const answer = await runAgain(services, by, reference, safe, async (accountId, effect) => {
     const request = {
       accountId,
       // Headers can't contain U+0000, so this is never a customer's key.
-      key: body.idempotency_key === undefined ? null : `\u0000${caller.operatorId}/${body.idempotency_key}`,
+      key: body.idempotency_key === undefined ? null : `\u0000${sender}/${body.idempotency_key}`,
       fingerprint: () =>
         fingerprint("POST", ["runs", reference, "run-again"], {
           kind: "json",

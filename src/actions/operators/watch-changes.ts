@@ -1,7 +1,7 @@
 import { newWatcher, Watchers, type Watcher } from "#actions/watchers.ts";
 import {
   findNewestRun,
-  listLiveSessionIds,
+  listLiveHolders,
   listNewerRuns,
   listReviewStates,
   listRunStates,
@@ -57,13 +57,17 @@ export class OperatorWatch {
         resumed: () => this.#tellAll([], []),
       },
       quotas: [
-        { name: "this session", max: limits.dashboardStreamsPerSessionMax, of: ({ holder }) => holder },
+        {
+          name: "this session or token",
+          max: limits.dashboardStreamsPerSessionMax,
+          of: ({ holder }) => holder,
+        },
         { name: "this process", max: limits.dashboardStreamsMax, of: () => null },
       ],
       refusal: () => "Too many dashboards are open. Close one, or reload manually.",
       lookEveryMs: SESSIONS_MS,
       listDead: async (ids) => {
-        const live = new Set(await listLiveSessionIds(db, ids, limits.operatorIdleMs));
+        const live = new Set(await listLiveHolders(db, ids, limits.operatorIdleMs));
         return ids.filter((id) => !live.has(id));
       },
       isDue: () => this.#watchers.all.size > 0 && (this.#changed.size > 0 || this.#mayBeNew),
@@ -80,11 +84,11 @@ export class OperatorWatch {
   }
 
   /**
-   * Yields changes until the session ends, the process drains, `gone` is aborted or an hour has passed. Throws Problem 429
+   * Yields changes until the session or token ends, the process drains, `gone` is aborted or an hour has passed. Throws Problem 429
    * immediately when too many are open.
    */
-  watch(sessionId: string, gone: AbortSignal): AsyncGenerator<OperatorEvent, void> {
-    const watcher: OperatorWatcher = { ...newWatcher(sessionId), runs: new Map(), reviews: new Map() };
+  watch(holder: string, gone: AbortSignal): AsyncGenerator<OperatorEvent, void> {
+    const watcher: OperatorWatcher = { ...newWatcher(holder), runs: new Map(), reviews: new Map() };
     this.#watchers.add(watcher, gone);
     this.#watchers.listen();
     // Runs after this position are new.

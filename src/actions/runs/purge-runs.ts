@@ -5,6 +5,7 @@ import type { BlobStore } from "#blobs/store.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { limits } from "#domain/limits.ts";
 import { describeError } from "#lib/log.ts";
+import { metrics } from "#lib/metrics.ts";
 import type { Signing } from "#lib/signing.ts";
 import { requireRun } from "./require-run.ts";
 import { OperatorError } from "#actions/operator-error.ts";
@@ -26,6 +27,7 @@ export async function purgeOldRuns({ db, blobs, log }: Needs<"db" | "blobs" | "l
   let removing: Promise<void> = Promise.resolve();
   for (let runs = await purgeSome(); runs.length > 0; runs = await purgeSome()) {
     purged += runs.length;
+    metrics.purged.add({}, runs.length);
     await removing;
     removing = removeObjects(blobs, runs).catch((error: unknown) => {
       log.warn(
@@ -81,6 +83,10 @@ export async function purgeRunAsOperator(
   const taken = await services.db.transaction(async (tx) => {
     const purged = await purgeRun(tx, id);
     if (purged === undefined) return undefined;
+    if (purged === "backup")
+      throw new OperatorError(
+        `${id} can't be purged while a backup is being made, which needs its objects. Purge it again when the backup has ended. Nothing was changed.`,
+      );
     await recordAudit(tx, services.signing.audit, {
       accountId,
       actor,

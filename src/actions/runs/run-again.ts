@@ -104,7 +104,7 @@ type Within = (accountId: string, effect: (tx: Database) => Promise<Answer>) => 
  */
 export async function runAgain(
   services: Needs<"db" | "blobs" | "signing">,
-  by: { readonly actor: AuditActor; readonly operatorId?: string },
+  by: { readonly actor: AuditActor; readonly operatorId?: string | null },
   reference: string,
   wish: RerunRequest,
   within: Within,

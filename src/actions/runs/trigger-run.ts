@@ -34,7 +34,7 @@ import type { Caller, Needs } from "#actions/services.ts";
 /** The origin of a run: the caller of an API key, or an operator who tries a Blueprint or repeats a run. */
 export interface Initiator extends Pick<Caller, "account"> {
   readonly keyId: string | null;
-  readonly operatorId?: string | undefined;
+  readonly operatorId?: string | null | undefined;
   readonly againOf?: string;
 }
 

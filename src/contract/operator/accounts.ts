@@ -1,6 +1,7 @@
 import { Type } from "#lib/type.ts";
+import { REVIEW_STEP_UPS } from "#domain/account.ts";
 import { applied } from "./config.ts";
-import { closed, count, missing, orNull, text, time, whole } from "./fields.ts";
+import { closed, count, missing, oneOf, orNull, text, time, whole } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Accounts");
@@ -39,6 +40,9 @@ export const readAccount = defineOperation({
     {
       ...account,
       allowed_origins: Type.Array(text("An origin that a `return_url` may have.")),
+      embed_origins: orNull(
+        Type.Array(text("An origin of pages that may frame the embedded flow; `null`: `allowed_origins`.")),
+      ),
       session_lifetime_ms: count("How long a credential session lasts."),
       retention_ms: count("How long the data of ended runs is kept."),
       concurrency: count("Runs that may execute at the same time."),
@@ -48,6 +52,7 @@ export const readAccount = defineOperation({
           burst: count("Requests allowed in a burst."),
         }),
       ),
+      review_step_up: oneOf(REVIEW_STEP_UPS, "The decisions on reviews that require a second factor."),
       two_person: Type.Boolean({
         description: "Whether changes to where its credentials go need two admins.",
       }),
@@ -78,11 +83,25 @@ export const changeAccount = defineOperation({
         description: "Origins that a `return_url` may have.",
       }),
     ),
+    embed_origins: Type.Optional(
+      orNull(
+        Type.Array(Type.String({ maxLength: 300 }), {
+          maxItems: 100,
+          description: "Origins of pages that may frame the embedded flow; `null`: `allowed_origins`.",
+        }),
+      ),
+    ),
     session_lifetime: Type.Optional(Type.String({ maxLength: 20, description: "A duration such as `7d`." })),
     retention: Type.Optional(Type.String({ maxLength: 20, description: "A duration such as `30d`." })),
     concurrency: number("Runs that may execute at the same time."),
     rate_limit: Type.Optional(
       orNull(closed({ per_second: Type.Integer({ minimum: 1 }), burst: Type.Integer({ minimum: 1 }) })),
+    ),
+    review_step_up: Type.Optional(
+      oneOf(REVIEW_STEP_UPS, "The decisions on reviews that require a second factor."),
+    ),
+    two_person: Type.Optional(
+      Type.Boolean({ description: "Whether changes to where its credentials go need two admins." }),
     ),
     branding: Type.Optional(
       closed({

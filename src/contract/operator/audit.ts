@@ -43,7 +43,9 @@ export const listAudit = defineOperation({
         account: orNull(text("The account's name; `null`: of the installation itself.")),
         occurred_at: time("When it happened."),
         action: text("The action; docs/audit.md lists all of them."),
-        actor_kind: text("The kind of actor: api_key, end_user, run, operator, cli or service."),
+        actor_kind: text(
+          "The kind of actor: api_key, end_user, run, operator, operator_token, cli or service.",
+        ),
         actor_id: orNull(text("The actor's id; `null` for the command line and the service.")),
         operator: orNull(text("The operator's email.")),
         subject_id: text("The id of the subject."),

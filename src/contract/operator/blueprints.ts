@@ -73,6 +73,37 @@ export const readBlueprint = defineOperation({
   failures: absent("Blueprint"),
 });
 
+const health = {
+  runs: count("Runs that were triggered."),
+  completed: count("Those that completed."),
+  failed: count("Those that failed."),
+  cancelled: count("Those that were cancelled."),
+  p50_ms: orNull(count("The median duration of completed runs, from start to end; `null`: none completed.")),
+  p95_ms: orNull(count("The 95th percentile of these durations.")),
+  records: count("Records of the results of completed runs."),
+};
+
+export const readBlueprintHealth = defineOperation({
+  id: "readBlueprintHealth",
+  method: "get",
+  path: `${ONE}/health`,
+  summary: "Read how the runs of a Blueprint went",
+  description: "The newest 5,000 runs of the last days, in total and by day in UTC, newest first.",
+  permission: "config.read",
+  query: closed({
+    days: Type.Optional(Type.Integer({ minimum: 1, maximum: 90, description: "How many days; default 30." })),
+  }),
+  answer: closed(
+    {
+      ...health,
+      since: orNull(time("When there were more runs: the earliest that is counted; `null`: all are.")),
+      by_day: Type.Array(closed({ at: time("The start of the day."), ...health })),
+    },
+    { title: "BlueprintHealth" },
+  ),
+  failures: absent("Blueprint"),
+});
+
 export const {
   list: listBlueprintVersions,
   read: readBlueprintVersion,
@@ -97,7 +128,7 @@ export const startRun = defineOperation({
   summary: "Try a Blueprint",
   description:
     "Starts a run as a trigger does, recorded as started by this operator. Its writes are real, so a Blueprint that writes requires a second factor given within the last thirty minutes. The errors are those of a trigger.",
-  permission: "run.trigger",
+  permission: "run.try",
   body: closed({
     run_name: Type.Optional(Type.String({ maxLength: 255, description: "A display name for the run." })),
     credential_ids: Type.Optional(

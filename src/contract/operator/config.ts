@@ -14,6 +14,7 @@ import {
   paging,
   text,
   time,
+  whole,
 } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
@@ -33,7 +34,7 @@ export const inForce = {
   version: count("The current version."),
   retired: Type.Boolean({ description: "Whether it is retired: nothing new starts with it." }),
   applied_at: time("When this version was applied."),
-  applied_by: orNull(text("The operator who did it; `null`: the command line.")),
+  applied_by: orNull(text("The operator who did it; `null`: the command line, or an operator token.")),
 } satisfies TProperties;
 
 export const difference = closed(
@@ -50,7 +51,7 @@ const versions = page(
   closed({
     version: count("Its number."),
     applied_at: time("When it was applied."),
-    applied_by: orNull(text("The operator who did it; `null`: the command line.")),
+    applied_by: orNull(text("The operator who did it; `null`: the command line, or an operator token.")),
     is_in_force: Type.Boolean({ description: "Whether it is the current one." }),
   }),
 );
@@ -69,7 +70,7 @@ const versionAnswer = closed(
   {
     version: count("Its number."),
     applied_at: time("When it was applied."),
-    applied_by: orNull(text("The operator who did it; `null`: the command line.")),
+    applied_by: orNull(text("The operator who did it; `null`: the command line, or an operator token.")),
     yaml: text("The document."),
     against: orNull(count("The version that it is compared with; `null`: this is the first one.")),
     differences: Type.Array(difference),
@@ -139,6 +140,11 @@ const documents = Type.Array(
     description: "The documents, up to 256 KiB in total. Apply larger ones with `latchkey apply`.",
   },
 );
+
+const base = Type.String({
+  pattern: "^[0-9a-f]{64}$",
+  description: "`base` of a plan, 64 hexadecimal digits.",
+});
 
 const baseVersion = Type.Optional(
   Type.Integer({
@@ -215,6 +221,7 @@ export const planConfig = defineOperation({
   description:
     "The same as `latchkey plan`. Changes nothing. `conflict` is not `null` if `base_version` is no longer the current version.",
   permission: "config.read",
+  accounts: "documents",
   body: closed({ documents, base_version: baseVersion }),
   bodyBytesMax: limits.configBodyBytesMax,
   answer: closed(
@@ -226,7 +233,9 @@ export const planConfig = defineOperation({
           {
             version: count("The current version; 0: there is none."),
             applied_at: orNull(time("When it was applied.")),
-            applied_by: orNull(text("The operator who did it; `null`: the command line.")),
+            applied_by: orNull(
+              text("The operator who did it; `null`: the command line, or an operator token."),
+            ),
             theirs: Type.Array(difference, {
               description: "What it changed since `base_version`.",
             }),
@@ -236,6 +245,11 @@ export const planConfig = defineOperation({
         ),
       ),
       warnings,
+      base: orNull(
+        text(
+          "The state of the current documents, for `base` of `/config/apply`; `null`: there are problems.",
+        ),
+      ),
       needs: Type.Array(text("Why applying them would need two admins."), {
         description: "Empty: they would be applied immediately.",
       }),
@@ -246,7 +260,9 @@ export const planConfig = defineOperation({
 
 export const applied = closed(
   {
-    changes: Type.Array(closed(change), { description: "Empty if they were proposed." }),
+    changes: Type.Array(closed({ ...change, differences: Type.Array(difference) }), {
+      description: "Empty if they were proposed.",
+    }),
     proposal: orNull(
       closed(
         {
@@ -271,10 +287,36 @@ export const applyConfig = defineOperation({
   description:
     "The same as `latchkey apply`: all documents are applied in one transaction, each change as a new version, or none, and the answer is 422 with a detail for each problem. If an account requires a second admin for one of the changes, nothing is applied, and `proposal` is the new proposal.",
   permission: "config.apply",
-  body: closed({ documents, base_version: baseVersion }),
+  accounts: "documents",
+  body: closed({ documents, base_version: baseVersion, base: Type.Optional(base) }),
   bodyBytesMax: limits.configBodyBytesMax,
   answer: applied,
-  failures: [conflict("`base_version` is not the current version: somebody has published another one.")],
+  failures: [
+    conflict("`base_version` or `base` is not current: somebody has published another version since."),
+  ],
+});
+
+export const exportConfig = defineOperation({
+  id: "exportConfig",
+  method: "get",
+  path: "/config/export",
+  summary: "Export the current documents",
+  description: "The same as `latchkey export`: accounts first, as YAML. Applying them again changes nothing.",
+  permission: "config.read",
+  query: closed({ account: ofAccount }),
+  answer: whole(
+    "ExportedDocuments",
+    closed(
+      {
+        kind: oneOf(["account", "strategy", "blueprint"], "The kind of document."),
+        account: text("The account's name."),
+        id: text("The account's name, the strategy's id or the Blueprint's key."),
+        yaml: text("The document."),
+      },
+      { title: "ExportedDocument" },
+    ),
+  ),
+  failures: [missing("account")],
 });
 
 export const readConfigSchema = defineOperation({
@@ -283,6 +325,7 @@ export const readConfigSchema = defineOperation({
   path: "/config/schema",
   summary: "Read the JSON Schema of all documents, for editors",
   permission: "config.read",
+  accounts: "none",
   answer: Type.Unsafe<object>({
     type: "object",
     description: "The same as the output of `latchkey schema`.",

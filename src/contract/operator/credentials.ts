@@ -1,8 +1,20 @@
 import { Type } from "#lib/type.ts";
-import { closed, count, missing, ofAccount, orNull, page, paging, text, time } from "./fields.ts";
+import { closed, conflict, count, missing, ofAccount, orNull, page, paging, text, time } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Credentials");
+
+const credential = {
+  id: text("The credential's id (`cred_...`)."),
+  account: text("The account's name."),
+  strategy: text("The strategy's id (`strat_...`)."),
+  name: orNull(text("The caller's label.")),
+  created_at: time("When it was created."),
+  login_rejections: count("Rejected logins in a row."),
+  locked_until: orNull(time("When it unlocks; until then no login is attempted.")),
+  session_until: orNull(time("When the cached login that runs share expires.")),
+  last_run_id: orNull(text("The last run that used it.")),
+};
 
 export const listCredentials = defineOperation({
   id: "listCredentials",
@@ -16,23 +28,36 @@ export const listCredentials = defineOperation({
     account: ofAccount,
     strategy: Type.Optional(Type.String({ maxLength: 200, description: "The strategy's id (`strat_...`)." })),
   }),
-  answer: page(
-    "Credentials",
-    closed(
-      {
-        id: text("The credential's id (`cred_...`)."),
-        account: text("The account's name."),
-        strategy: text("The strategy's id (`strat_...`)."),
-        name: orNull(text("The caller's label.")),
-        created_at: time("When it was created."),
-        login_rejections: count("Rejected logins in a row."),
-        locked_until: orNull(time("When it unlocks; until then no login is attempted.")),
-        session_until: orNull(time("When the cached login that runs share expires.")),
-        last_run_id: orNull(text("The last run that used it.")),
-      },
-      { title: "Credential" },
-    ),
+  answer: page("Credentials", closed(credential, { title: "Credential" })),
+});
+
+export const readCredential = defineOperation({
+  id: "readCredential",
+  method: "get",
+  path: "/credentials/{credentialId}",
+  summary: "Read a credential",
+  description: "What uses it, and how its logins went. Its values are never returned.",
+  permission: "credential.read",
+  answer: closed(
+    {
+      ...credential,
+      session_id: text("The session that created it."),
+      origins: Type.Array(text("An origin to which it may be sent.")),
+      uses: Type.Array(
+        closed({
+          blueprint: orNull(text("The Blueprint's key; `null`: test logins.")),
+          runs: count("Its runs with this credential, among the newest 200."),
+          completed: count("Those that completed."),
+          failed: count("Those that failed."),
+          login_failed: count("Those whose login failed."),
+          last_run_id: text("The last one."),
+          last_run_at: time("When the last one was triggered."),
+        }),
+      ),
+    },
+    { title: "CredentialDetail" },
   ),
+  failures: [missing("credential")],
 });
 
 export const unlockCredential = defineOperation({
@@ -67,6 +92,23 @@ export const deleteCredential = defineOperation({
   failures: [missing("credential")],
 });
 
+const session = {
+  id: text("The session's id (`sess_...`)."),
+  account: text("The account's name."),
+  strategy: text("The strategy's id (`strat_...`)."),
+  name: orNull(text("The caller's label.")),
+  metadata: orNull(
+    Type.Record(Type.String(), Type.String(), { description: "The caller's own references." }),
+  ),
+  status: text("pending, completed or expired."),
+  credential_id: orNull(text("The credential that the session created.")),
+  created_at: time("When it was created."),
+  expires_at: time("When it expires."),
+  completed_at: orNull(time("When it was completed.")),
+  sign_in_failure: orNull(text("Why the last sign-in at the target failed; `null`: none failed.")),
+  sign_in_failed_at: orNull(time("When that sign-in failed.")),
+};
+
 export const listCredentialSessions = defineOperation({
   id: "listCredentialSessions",
   method: "get",
@@ -77,23 +119,52 @@ export const listCredentialSessions = defineOperation({
     ...paging,
     account: ofAccount,
   }),
-  answer: page(
-    "CredentialSessions",
-    closed(
-      {
-        id: text("The session's id (`sess_...`)."),
-        account: text("The account's name."),
-        strategy: text("The strategy's id (`strat_...`)."),
-        name: orNull(text("The caller's label.")),
-        status: text("pending, completed or expired."),
-        credential_id: orNull(text("The credential that the session created.")),
-        created_at: time("When it was created."),
-        expires_at: time("When it expires."),
-        completed_at: orNull(time("When it was completed.")),
-        sign_in_failure: orNull(text("Why the last sign-in at the target failed; `null`: none failed.")),
-        sign_in_failed_at: orNull(time("When that sign-in failed.")),
-      },
-      { title: "CredentialSession" },
-    ),
+  answer: page("CredentialSessions", closed(session, { title: "CredentialSession" })),
+});
+
+export const readCredentialSession = defineOperation({
+  id: "readCredentialSession",
+  method: "get",
+  path: "/credential-sessions/{sessionId}",
+  summary: "Read a credential session",
+  permission: "credential.read",
+  answer: closed(
+    {
+      ...session,
+      strategy_version: count("The strategy's version that its form shows."),
+      return_url: orNull(text("Where the end user is sent afterwards.")),
+      opened_at: orNull(time("When its link was first opened.")),
+      embedded_session_id: orNull(
+        text("The embedded session that it is part of (`ecs_...`); it then has no link of its own."),
+      ),
+      blueprint: orNull(text("For an embedded session: the Blueprint.")),
+      slot: orNull(text("For an embedded session: the slot of the Blueprint.")),
+    },
+    { title: "CredentialSessionDetail" },
   ),
+  failures: [missing("credential session")],
+});
+
+const notPending = conflict("The session is completed, has expired, or is part of an embedded session.");
+
+export const linkCredentialSession = defineOperation({
+  id: "linkCredentialSession",
+  method: "post",
+  path: "/credential-sessions/{sessionId}/link",
+  summary: "Get the link of a pending session again",
+  description:
+    "The link that the customer's backend got when it created the session. Anyone who has it can fill in the form, so this is recorded in the audit log.",
+  permission: "session.manage",
+  answer: closed({ hosted_url: text("The link to the hosted form.") }, { title: "SessionLink" }),
+  failures: [missing("credential session"), notPending],
+});
+
+export const revokeCredentialSession = defineOperation({
+  id: "revokeCredentialSession",
+  method: "post",
+  path: "/credential-sessions/{sessionId}/revoke",
+  summary: "Revoke a pending session",
+  description: "It expires now: its link no longer accepts anything.",
+  permission: "session.manage",
+  failures: [missing("credential session"), notPending],
 });

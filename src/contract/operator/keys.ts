@@ -38,6 +38,7 @@ export const listKeys = defineOperation({
         ),
         created_at: time("When it was created."),
         expires_at: orNull(time("When it expires.")),
+        is_expired: Type.Boolean({ description: "Whether it has expired." }),
         revoked_at: orNull(time("When it was revoked.")),
         last_used_at: orNull(time("When it was last used, to the minute.")),
         replaced_by: orNull(text("The key that replaced it in a rotation.")),

@@ -16,6 +16,11 @@ export interface OperatorOperation {
   readonly description?: string;
   /** `open`: no sign-in is needed. */
   readonly permission: Permission | "open";
+  /**
+   * For a token that is limited to accounts, of an operation whose path, query and body name none. `documents`: its action checks the
+   * accounts of the documents. `none`: its answer has nothing of any account. Without it such an operation is refused.
+   */
+  readonly accounts?: "documents" | "none";
   /** Closed: another parameter is a 422. */
   readonly query?: TObject;
   /** Closed: another member is a 422. */
@@ -25,7 +30,7 @@ export interface OperatorOperation {
   readonly status: 200 | 201 | 204;
   readonly answer?: TSchema;
   /** The content type of a streamed answer, which consists of strings or bytes. */
-  readonly streams?: "application/x-ndjson" | "text/event-stream" | "application/octet-stream";
+  readonly streams?: "application/x-ndjson" | "text/event-stream" | "application/octet-stream" | "image/png";
   /** In addition to those of every operation. */
   readonly failures?: readonly Failure[];
 }

@@ -26,7 +26,7 @@ const proposal = {
     PROPOSAL_STATUSES,
     "`open`: awaiting confirmation; `confirmed`: a rebinding that can be applied; the others are final. `stale`: the documents have changed since it was proposed.",
   ),
-  proposed_by: orNull(text("The operator's email; `null`: the command line.")),
+  proposed_by: orNull(text("The operator's email; `null`: the command line, or an operator token.")),
   confirmed_by: Type.Array(
     text("An admin who has confirmed it; an admin's own proposal counts as confirmed."),
   ),

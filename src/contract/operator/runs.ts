@@ -62,6 +62,12 @@ export const listRuns = defineOperation({
           "Part of the run's name or of a metadata value, in any case: the newest 500 such runs. A new run is found after two seconds at most.",
       }),
     ),
+    credential: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        description: "The id of a credential (`cred_...`): the newest 500 runs with it.",
+      }),
+    ),
     failure: Type.Optional(Type.String({ maxLength: 100, description: "The kind of failure." })),
     error: Type.Optional(
       Type.String({
@@ -111,6 +117,28 @@ const step = closed(
         { title: "ShownAnswer" },
       ),
     ),
+    evidence: Type.Array(
+      closed(
+        {
+          reason: oneOf(["failed", "done", "screenshot"], "Why the page was looked at."),
+          step: text("The step of the browser, in the document's words."),
+          url: orNull(text("The page's URL without its query.")),
+          outline: text("What assistive technology sees, a line for each element; no values of fields."),
+          console: Type.Array(text("One of the last errors in the page's console.")),
+          refused: Type.Array(
+            closed({ origin: text("An origin."), count: count("Requests to it that were refused.") }),
+          ),
+          has_picture: Type.Boolean({
+            description: "Whether there is a picture, which has the index of this item.",
+          }),
+        },
+        { title: "PageEvidence" },
+      ),
+      {
+        description:
+          "What the pages of a browser showed, redacted; empty for roles that may not see results.",
+      },
+    ),
     log: Type.Array(Type.Unknown(), { description: "Its log, redacted." }),
   },
   { title: "RunStep" },
@@ -127,7 +155,9 @@ export const readRun = defineOperation({
     {
       ...listed,
       failed_node: orNull(text("The node that failed; it may not be among `steps`.")),
-      api_key_id: orNull(text("The API key that triggered it; `null`: an operator or the command line.")),
+      api_key_id: orNull(
+        text("The API key that triggered it; `null`: an operator, an operator token or the command line."),
+      ),
       started_by: orNull(text("The operator who started it by hand.")),
       again_of: orNull(text("The run that it reruns.")),
       reruns: Type.Array(text("A rerun of it, newest first, at most twenty.")),
@@ -342,4 +372,16 @@ export const downloadResult = defineOperation({
   }),
   streams: "application/octet-stream",
   failures: [missing("run or result"), conflict("The run is not completed, or its data was purged.")],
+});
+
+export const readPicture = defineOperation({
+  id: "readPicture",
+  method: "get",
+  path: "/runs/{runId}/nodes/{node}/pictures/{index}",
+  summary: "Read the picture of a page of a browser",
+  description:
+    "What the page showed when the evidence with this index was taken, as a PNG. Fields, frames and everything with a secret are covered.",
+  permission: "run.results",
+  streams: "image/png",
+  failures: [missing("run or picture")],
 });

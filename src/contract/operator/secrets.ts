@@ -29,7 +29,7 @@ export const listSecrets = defineOperation({
             origins: Type.Array(text("An origin that the value may be sent to.")),
             strategies: Type.Array(text("A current strategy that uses it (`strat_...`).")),
             set_at: time("When the value was set."),
-            set_by: orNull(text("The operator's email; `null`: the command line.")),
+            set_by: orNull(text("The operator's email; `null`: the command line, or an operator token.")),
             created_at: time("When the name was first used."),
             is_overridden: Type.Boolean({
               description:

@@ -14,7 +14,7 @@ export interface SealedRow {
 /** A column of sealed values. */
 export interface SealedPlace {
   readonly table: string;
-  readonly purpose: "credential" | "login_session" | "oauth_token" | "account_secret";
+  readonly purpose: "credential" | "login_session" | "oauth_token" | "account_secret" | "webhook_secret";
   /** The plural noun for messages. */
   readonly noun: string;
   /** Returns up to $2 rows as SealedRow after $1, in the order of their ids; with $3 only those not sealed with that key. */
@@ -81,6 +81,18 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
       where account_id || '/' || name = fresh.row_id and account_secret.kid = fresh.kid and account_secret.sealed = fresh.was
       returning 1`,
     count: `select kid, count(*) as total from account_secret group by kid`,
+  },
+  {
+    table: "webhook_secret",
+    purpose: "webhook_secret",
+    noun: "webhook secrets",
+    // As in `webhookSecretBinding`.
+    list: `select id as "rowId", account_id as "accountId", endpoint_id as "strategyId", null as version, sealed, kid
+      from webhook_secret where id > $1 and ($3::text is null or kid <> $3) order by id limit $2`,
+    replace: `update webhook_secret set sealed = fresh.sealed, kid = $1
+      from unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[]) as fresh (row_id, kid, was, sealed)
+      where webhook_secret.id = fresh.row_id and webhook_secret.kid = fresh.kid and webhook_secret.sealed = fresh.was returning 1`,
+    count: `select kid, count(*) as total from webhook_secret group by kid`,
   },
 ];
 

@@ -131,7 +131,7 @@ create table audit_entry (
   constraint audit_entry_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint audit_entry_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
   constraint audit_entry_actor_id_check CHECK ((actor_id <> ''::text)),
-  constraint audit_entry_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['api_key'::text, 'end_user'::text, 'run'::text, 'operator'::text, 'cli'::text, 'service'::text]))),
+  constraint audit_entry_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['api_key'::text, 'end_user'::text, 'run'::text, 'operator'::text, 'operator_token'::text, 'cli'::text, 'service'::text]))) NOT VALID,
   constraint audit_entry_check CHECK ((num_nulls(sequence, hash, signature) = ANY (ARRAY[0, 3]))),
   constraint audit_entry_detail_check CHECK ((octet_length(detail) <= 65536)),
   constraint audit_entry_hash_check CHECK ((octet_length(hash) = 32)),
@@ -247,6 +247,8 @@ create table credential_session (
   first_opened_at timestamp with time zone,
   sign_in_failure text,
   sign_in_failed_at timestamp with time zone,
+  metadata text,
+  cancel_url text,
   constraint credential_session_pkey PRIMARY KEY (id),
   constraint credential_session_token_lookup_key UNIQUE (token_lookup),
   constraint credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -258,6 +260,7 @@ create table credential_session (
   constraint credential_session_check3 CHECK (((first_browser IS NULL) = (first_opened_at IS NULL))),
   constraint credential_session_check4 CHECK (((sign_in_failure IS NULL) = (sign_in_failed_at IS NULL))),
   constraint credential_session_first_browser_check CHECK ((octet_length(first_browser) = 32)),
+  constraint credential_session_metadata_check CHECK ((octet_length(metadata) <= 65536)),
   constraint credential_session_sign_in_failure_check CHECK ((char_length(sign_in_failure) <= 500)),
   constraint credential_session_slot_check CHECK ((num_nulls(embedded_session_id, blueprint_key, slot, slot_position) = ANY (ARRAY[0, 4]))),
   constraint credential_session_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text])))
@@ -266,6 +269,18 @@ CREATE INDEX credential_session_account ON public.credential_session USING btree
 CREATE INDEX credential_session_expiring ON public.credential_session USING btree (expires_at) WHERE ((status = 'pending'::text) AND (expiry_noted_at IS NULL));
 CREATE INDEX credential_session_list ON public.credential_session USING btree (created_at, id);
 CREATE UNIQUE INDEX credential_session_slot ON public.credential_session USING btree (embedded_session_id, blueprint_key, slot) WHERE (embedded_session_id IS NOT NULL);
+
+create table document_source (
+  kind text not null,
+  account_id text not null,
+  document_id text not null,
+  version integer not null,
+  text text not null,
+  constraint document_source_pkey PRIMARY KEY (account_id, kind, document_id, version),
+  constraint document_source_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint document_source_kind_check CHECK ((kind = ANY (ARRAY['strategy'::text, 'blueprint'::text]))),
+  constraint document_source_version_check CHECK ((version > 0))
+);
 
 create table embedded_credential_session (
   id text not null,
@@ -486,6 +501,31 @@ create table operator_throttle (
 CREATE INDEX operator_throttle_last ON public.operator_throttle USING btree (last_at);
 CREATE INDEX operator_throttle_unknown ON public.operator_throttle USING btree (last_at) WHERE is_unknown;
 
+create table operator_token (
+  id text not null,
+  name text not null,
+  role text not null,
+  token_hash bytea not null,
+  operator_id text,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  row_serial bigint,
+  row_mac bytea,
+  account_ids text[],
+  constraint operator_token_pkey PRIMARY KEY (id),
+  constraint operator_token_token_hash_key UNIQUE (token_hash),
+  constraint operator_token_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint operator_token_account_ids_check CHECK ((cardinality(account_ids) > 0)),
+  constraint operator_token_check CHECK ((expires_at > created_at)),
+  constraint operator_token_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255))),
+  constraint operator_token_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'reviewer'::text, 'viewer'::text]))),
+  constraint operator_token_row_mac_check CHECK ((octet_length(row_mac) = 32)),
+  constraint operator_token_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+CREATE INDEX operator_token_operator ON public.operator_token USING btree (operator_id) WHERE (operator_id IS NOT NULL);
+
 create table proposal (
   id text not null,
   account_id text not null,
@@ -559,6 +599,20 @@ create table review_change (
   constraint review_change_check CHECK (((change = 'edited'::text) = (data IS NOT NULL))),
   constraint review_change_ordinal_check CHECK ((ordinal >= 0))
 );
+
+create table review_presence (
+  review_id text not null,
+  account_id text not null,
+  operator_id text not null,
+  is_editing boolean not null,
+  since timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint review_presence_pkey PRIMARY KEY (review_id, operator_id),
+  constraint review_presence_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint review_presence_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
+  constraint review_presence_review_id_fkey FOREIGN KEY (review_id) REFERENCES review(id) ON DELETE CASCADE,
+  constraint review_presence_times CHECK ((expires_at > since))
+) -- unlogged;
 
 create table row_alarm (
   kind text not null,
@@ -903,6 +957,85 @@ create table vault_key (
 );
 CREATE UNIQUE INDEX vault_key_one_primary ON public.vault_key USING btree (is_primary) WHERE is_primary;
 
+create table webhook_attempt (
+  endpoint_id text not null,
+  event_id text not null,
+  number integer not null,
+  began_at timestamp with time zone not null,
+  duration_ms integer not null,
+  status integer,
+  failure text,
+  answer text default ''::text not null,
+  constraint webhook_attempt_pkey PRIMARY KEY (endpoint_id, event_id, number),
+  constraint webhook_attempt_answer_check CHECK ((char_length(answer) <= 1024)),
+  constraint webhook_attempt_check CHECK (((status IS NULL) = (failure IS NOT NULL))),
+  constraint webhook_attempt_duration_ms_check CHECK ((duration_ms >= 0)),
+  constraint webhook_attempt_failure_check CHECK ((char_length(failure) <= 300)),
+  constraint webhook_attempt_number_check CHECK ((number > 0))
+);
+
+create table webhook_delivery (
+  endpoint_id text not null,
+  event_id text not null,
+  attempts integer default 0 not null,
+  due_at timestamp with time zone,
+  tries integer default 0 not null,
+  delivered_at timestamp with time zone,
+  failed_at timestamp with time zone,
+  constraint webhook_delivery_pkey PRIMARY KEY (endpoint_id, event_id),
+  constraint webhook_delivery_attempts_check CHECK ((attempts >= 0)),
+  constraint webhook_delivery_check CHECK ((num_nonnulls(due_at, delivered_at, failed_at) = 1)),
+  constraint webhook_delivery_tries_check CHECK ((tries >= 0))
+);
+CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+
+create table webhook_endpoint (
+  id text not null,
+  account_id text not null,
+  url text not null,
+  description text default ''::text not null,
+  events text[] not null,
+  created_at timestamp with time zone default app_now() not null,
+  disabled_at timestamp with time zone,
+  disabled_reason text,
+  failing_since timestamp with time zone,
+  constraint webhook_endpoint_pkey PRIMARY KEY (id),
+  constraint webhook_endpoint_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint webhook_endpoint_check CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL))),
+  constraint webhook_endpoint_description_check CHECK ((char_length(description) <= 200)),
+  constraint webhook_endpoint_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['operator'::text, 'gone'::text, 'failing'::text]))),
+  constraint webhook_endpoint_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 30))),
+  constraint webhook_endpoint_url_check CHECK (((char_length(url) >= 1) AND (char_length(url) <= 2000)))
+);
+CREATE INDEX webhook_endpoint_account ON public.webhook_endpoint USING btree (account_id);
+
+create table webhook_event (
+  id text not null,
+  account_id text not null,
+  type text not null,
+  subject_id text not null,
+  occurred_at timestamp with time zone not null,
+  data jsonb not null,
+  constraint webhook_event_pkey PRIMARY KEY (id)
+);
+
+create table webhook_secret (
+  id text not null,
+  account_id text not null,
+  endpoint_id text not null,
+  sealed bytea not null,
+  kid text not null,
+  created_at timestamp with time zone default app_now() not null,
+  ends_at timestamp with time zone,
+  constraint webhook_secret_pkey PRIMARY KEY (id),
+  constraint webhook_secret_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint webhook_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoint(id),
+  constraint webhook_secret_kid_fkey FOREIGN KEY (kid) REFERENCES vault_key(kid),
+  constraint webhook_secret_sealed_check CHECK ((octet_length(sealed) > 0))
+);
+CREATE INDEX webhook_secret_endpoint ON public.webhook_secret USING btree (endpoint_id);
+CREATE INDEX webhook_secret_kid ON public.webhook_secret USING btree (kid);
+
 create table worker (
   id text not null,
   lock_key bigint not null,
@@ -963,6 +1096,107 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.new_event_id()
+ RETURNS text
+ LANGUAGE sql
+RETURN (('msg_'::text || lpad(to_hex(((EXTRACT(epoch FROM app_now()) * (1000)::numeric))::bigint), 12, '0'::text)) || substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 20));
+
+CREATE OR REPLACE FUNCTION public.note_credential_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  content jsonb := jsonb_build_object('id', old.id, 'strategyId', old.strategy_id);
+begin
+  if tg_op = 'DELETE' then
+    perform note_event(old.account_id, 'credential.deleted', old.id, content);
+    return null;
+  end if;
+  if new.login_rejections > old.login_rejections then
+    perform note_event(new.account_id, 'credential.needs_attention', new.id, content);
+  end if;
+  if new.login_locked_until is not null and new.login_locked_until is distinct from old.login_locked_until then
+    perform note_event(new.account_id, 'credential.locked', new.id, content);
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_embedded_session_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  state text := case when new.status = 'completed' then 'completed' else 'expired' end;
+begin
+  perform note_event(new.account_id, 'embedded_credential_session.' || state, new.id,
+    jsonb_build_object('id', new.id, 'status', state, 'origin', new.origin, 'blueprintKeys', new.blueprint_keys,
+      'selectedBlueprintKey', new.selected_blueprint_key, 'credentialId', new.credential_id,
+      'credentialIds', (select coalesce(json_object_agg(slot.slot, slot.credential_id order by slot.slot_position), '{}')
+        from credential_session slot where slot.account_id = new.account_id and slot.embedded_session_id = new.id
+          and slot.blueprint_key = new.selected_blueprint_key and slot.credential_id is not null),
+      'expiresAt', new.expires_at, 'completedAt', new.completed_at, 'createdAt', new.created_at));
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_event(of_account text, of_type text, of_subject text, content jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  new_id text;
+  subscriptions text[] := array['*', split_part(of_type, '.', 1) || '.*', of_type];
+begin
+  if not exists (select from webhook_endpoint
+      where account_id = of_account and disabled_at is null and events && subscriptions) then
+    return;
+  end if;
+  new_id := new_event_id();
+  insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
+    values (new_id, of_account, of_type, of_subject, app_now(), content);
+  insert into webhook_delivery (endpoint_id, event_id, due_at)
+    select id, new_id, app_now() from webhook_endpoint
+    where account_id = of_account and disabled_at is null and events && subscriptions;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_run_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (select from webhook_endpoint where account_id = new.account_id and disabled_at is null) then
+    perform note_event(
+      new.account_id,
+      'run.' || case
+        when old.purged_at is null and new.purged_at is not null then 'purged'
+        when new.progress_step = 'awaiting_review' then 'awaiting_review'
+        when new.status = 'running' then 'started'
+        else new.status end,
+      new.id,
+      jsonb_build_object('id', new.id, 'runKey', new.run_key, 'status', new.status, 'progressStep', new.progress_step,
+        'createdAt', new.created_at, 'startedAt', new.started_at, 'endedAt', new.ended_at, 'blueprintId', new.blueprint_id));
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_session_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  state text := case when new.status = 'completed' then 'completed' else 'expired' end;
+begin
+  perform note_event(new.account_id, 'credential_session.' || state, new.id,
+    jsonb_build_object('id', new.id, 'status', state, 'returnUrl', new.return_url, 'strategyId', new.strategy_id,
+      'credentialId', new.credential_id, 'expiresAt', new.expires_at, 'completedAt', new.completed_at, 'createdAt', new.created_at,
+      'metadata', new.metadata, 'cancelUrl', new.cancel_url));
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.raise_run_sequence()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -989,7 +1223,17 @@ CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_e
 
 CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_guard();
 
+CREATE TRIGGER credential_deleted_event AFTER DELETE ON public.credential FOR EACH ROW EXECUTE FUNCTION note_credential_event();
+
+CREATE TRIGGER credential_login_event AFTER UPDATE OF login_rejections, login_locked_until ON public.credential FOR EACH ROW WHEN (((new.login_rejections > old.login_rejections) OR (new.login_locked_until IS DISTINCT FROM old.login_locked_until))) EXECUTE FUNCTION note_credential_event();
+
+CREATE TRIGGER credential_session_event AFTER UPDATE OF status, expiry_noted_at ON public.credential_session FOR EACH ROW WHEN (((new.embedded_session_id IS NULL) AND ((old.status IS DISTINCT FROM new.status) OR ((old.expiry_noted_at IS NULL) AND (new.expiry_noted_at IS NOT NULL))))) EXECUTE FUNCTION note_session_event();
+
+CREATE TRIGGER embedded_session_event AFTER UPDATE OF status, expiry_noted_at ON public.embedded_credential_session FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR ((old.expiry_noted_at IS NULL) AND (new.expiry_noted_at IS NOT NULL)))) EXECUTE FUNCTION note_embedded_session_event();
+
 CREATE TRIGGER run_ended_closes_reviews AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.parked_at IS NOT NULL))) EXECUTE FUNCTION close_reviews();
+
+CREATE TRIGGER run_event AFTER UPDATE OF status, progress_step, purged_at ON public.run FOR EACH ROW WHEN (((new.blueprint_id IS NOT NULL) AND ((old.status IS DISTINCT FROM new.status) OR ((new.progress_step = 'awaiting_review'::text) AND (old.progress_step IS DISTINCT FROM new.progress_step)) OR ((old.purged_at IS NULL) AND (new.purged_at IS NOT NULL))))) EXECUTE FUNCTION note_run_event();
 
 CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();
 

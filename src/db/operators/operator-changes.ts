@@ -62,17 +62,20 @@ export async function listReviewStates(
   });
 }
 
-/** Returns those of these sessions that are still valid. */
-export async function listLiveSessionIds(
+/** Returns those of these sessions and operator tokens that are still valid. */
+export async function listLiveHolders(
   db: Database,
   ids: readonly string[],
   idleMs: number,
 ): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>({
-    name: "list_live_operator_sessions",
+    name: "list_live_operator_holders",
     text: `select session.id from operator_session session join operator on operator.id = session.operator_id
       where session.id = any($1::text[]) and operator.disabled_at is null and session.expires_at > app_now()
-        and session.seen_at > app_now() - $2::bigint * interval '1 ms'`,
+        and session.seen_at > app_now() - $2::bigint * interval '1 ms'
+      union all
+      select id from operator_token
+      where id = any($1::text[]) and revoked_at is null and expires_at > app_now()`,
     values: [ids, idleMs],
   });
   return rows.map(({ id }) => id);

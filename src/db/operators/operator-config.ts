@@ -120,3 +120,33 @@ export async function listSeenVersions(
     [which.accountId, which.name, after?.[0] ?? null, rows],
   );
 }
+
+/** A current version that an operator published in the dashboard. */
+export interface DashboardVersion {
+  readonly kind: DocumentKind;
+  readonly account: string;
+  /** A strategy's id, or a Blueprint's key. */
+  readonly name: string;
+  readonly version: number;
+  /** The operator's email. */
+  readonly by: string;
+  readonly document: string;
+  /** The last document from the command line; null: none. */
+  readonly base: string | null;
+}
+
+const ofDashboard = (kind: DocumentKind): string =>
+  `select '${kind}' as kind, account.slug as account, ${KINDS[kind].name} as name, version.version, operator.email as by,
+     version.document, (select document from ${kind}_version base where base.account_id = found.account_id
+       and base.${kind}_id = found.id and base.operator_id is null order by base.version desc limit 1) as base
+   from ${kind} found join account on account.id = found.account_id
+     join ${kind}_version version on version.account_id = found.account_id and version.${kind}_id = found.id
+       and version.version = found.current_version
+     join operator on operator.id = version.operator_id`;
+
+/** By account and name. */
+export async function listDashboardVersions(db: Database): Promise<readonly DashboardVersion[]> {
+  return await db.query<DashboardVersion>(
+    `${ofDashboard("strategy")} union all ${ofDashboard("blueprint")} order by account, kind, name`,
+  );
+}

@@ -13,6 +13,12 @@ export interface SeenCredential {
   readonly lastRunId: string | null;
 }
 
+const CREDENTIAL = `credential.id, account.slug as account, credential.strategy_id as strategy, credential.name,
+  credential.created_at as "createdAt", credential.login_rejections as rejections,
+  case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
+  (select expires_at from login_session where credential_id = credential.id and expires_at > app_now()) as "sessionUntil",
+  (select max(run_id) from run_credential where credential_id = credential.id) as "lastRunId"`;
+
 /** A page of credentials, newest first, of one account and strategy or of all, without sealed data. */
 export async function listSeenCredentials(
   db: Database,
@@ -20,17 +26,71 @@ export async function listSeenCredentials(
   { after, rows }: PageRequest,
 ): Promise<readonly SeenCredential[]> {
   return await db.query<SeenCredential>(
-    `select credential.id, account.slug as account, credential.strategy_id as strategy, credential.name,
-       credential.created_at as "createdAt", credential.login_rejections as rejections,
-       case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
-       (select expires_at from login_session where credential_id = credential.id and expires_at > app_now()) as "sessionUntil",
-       (select max(run_id) from run_credential where credential_id = credential.id) as "lastRunId"
+    `select ${CREDENTIAL}
      from credential join account on account.id = credential.account_id
      where ($1::text is null or credential.account_id = $1) and ($5::text is null or credential.strategy_id = $5)
        and ($2::bigint is null or (credential.created_at, credential.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by credential.created_at desc, credential.id desc limit $4`,
     [filter.accountId, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId],
   );
+}
+
+export interface CredentialDetail extends SeenCredential {
+  readonly sessionId: string;
+  /** Null: it was never bound to origins. */
+  readonly origins: readonly string[] | null;
+}
+
+export async function findSeenCredential(db: Database, id: string): Promise<CredentialDetail | undefined> {
+  const rows = await db.query<CredentialDetail>(
+    `select ${CREDENTIAL}, credential.session_id as "sessionId", credential.origins
+     from credential join account on account.id = credential.account_id where credential.id = $1`,
+    [id],
+  );
+  return rows[0];
+}
+
+/** The runs of one Blueprint with a credential. */
+export interface CredentialUse {
+  /** Null: test logins. */
+  readonly blueprint: string | null;
+  readonly runs: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly loginFailed: number;
+  readonly lastRunId: string;
+  readonly lastRunAt: Date;
+}
+
+/** The newest `among` runs with a credential, whose ids are in the order of time, by Blueprint: the last used one first. */
+export async function listUses(db: Database, id: string, among: number): Promise<readonly CredentialUse[]> {
+  return await db.query<CredentialUse>(
+    // Each run by itself, by the index: the planner does not know how few they are.
+    `with newest as materialized (
+       select distinct run_id from run_credential where credential_id = $1 order by run_id desc limit $2
+     )
+     select blueprint.key as blueprint, count(*)::int as runs,
+       (count(*) filter (where run.status = 'completed'))::int as completed,
+       (count(*) filter (where run.status = 'failed'))::int as failed,
+       (count(*) filter (where run.error_kind = 'login'))::int as "loginFailed",
+       max(run.id) as "lastRunId", max(run.created_at) as "lastRunAt"
+     from newest cross join lateral (select * from run where id = newest.run_id limit 1) run left join blueprint on blueprint.id = run.blueprint_id
+     group by 1 order by max(run.id) desc`,
+    [id, among],
+  );
+}
+
+/** The newest `limit` runs with a credential, newest first. */
+export async function listRunsWithCredential(
+  db: Database,
+  id: string,
+  limit: number,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ runId: string }>(
+    `select distinct run_id as "runId" from run_credential where credential_id = $1 order by run_id desc limit $2`,
+    [id, limit],
+  );
+  return rows.map(({ runId }) => runId);
 }
 
 export async function findAccountOfCredential(db: Database, id: string): Promise<string | undefined> {
@@ -46,6 +106,8 @@ export interface SeenSession {
   readonly account: string;
   readonly strategy: string;
   readonly name: string | null;
+  /** JSON text. */
+  readonly metadata: string | null;
   readonly status: string;
   readonly credentialId: string | null;
   readonly createdAt: Date;
@@ -55,6 +117,12 @@ export interface SeenSession {
   readonly signInFailedAt: Date | null;
 }
 
+const SESSION = `session.id, account.slug as account, session.strategy_id as strategy, session.name, session.metadata,
+  case when session.status = 'pending' and session.expires_at <= app_now() then 'expired' else session.status end as status,
+  session.credential_id as "credentialId", session.created_at as "createdAt", session.expires_at as "expiresAt",
+  session.completed_at as "completedAt", session.sign_in_failure as "signInFailure",
+  session.sign_in_failed_at as "signInFailedAt"`;
+
 /** A page of hosted sessions, newest first. `expired` is decided by the clock at the read. */
 export async function listSeenSessions(
   db: Database,
@@ -62,11 +130,7 @@ export async function listSeenSessions(
   { after, rows }: PageRequest,
 ): Promise<readonly SeenSession[]> {
   return await db.query<SeenSession>(
-    `select session.id, account.slug as account, session.strategy_id as strategy, session.name,
-       case when session.status = 'pending' and session.expires_at <= app_now() then 'expired' else session.status end as status,
-       session.credential_id as "credentialId", session.created_at as "createdAt", session.expires_at as "expiresAt",
-       session.completed_at as "completedAt", session.sign_in_failure as "signInFailure",
-       session.sign_in_failed_at as "signInFailedAt"
+    `select ${SESSION}
      from credential_session session join account on account.id = session.account_id
      where session.embedded_session_id is null
        and ($1::text is null or session.account_id = $1) and ($2::bigint is null
@@ -74,4 +138,27 @@ export async function listSeenSessions(
      order by session.created_at desc, session.id desc limit $4`,
     [accountId, after?.atMs ?? null, after?.id ?? null, rows],
   );
+}
+
+export interface SessionDetail extends SeenSession {
+  readonly accountId: string;
+  readonly strategyVersion: number;
+  readonly returnUrl: string | null;
+  readonly openedAt: Date | null;
+  /** Null: it has its own link. */
+  readonly embeddedSessionId: string | null;
+  readonly blueprint: string | null;
+  readonly slot: string | null;
+}
+
+/** A session of any purpose. */
+export async function findSeenSession(db: Database, id: string): Promise<SessionDetail | undefined> {
+  const rows = await db.query<SessionDetail>(
+    `select ${SESSION}, session.account_id as "accountId", session.strategy_version as "strategyVersion",
+       session.return_url as "returnUrl", session.first_opened_at as "openedAt",
+       session.embedded_session_id as "embeddedSessionId", session.blueprint_key as blueprint, session.slot
+     from credential_session session join account on account.id = session.account_id where session.id = $1`,
+    [id],
+  );
+  return rows[0];
 }

@@ -31,6 +31,7 @@ export interface WaitingRuns {
   readonly reason: WaitingReason;
   readonly runs: number;
   readonly oldestAt: Date;
+  readonly oldestSeconds: number;
 }
 
 export type WaitingReason = "place" | "credential" | "review" | "write" | "target" | "worker" | "nothing";
@@ -46,7 +47,8 @@ export async function countWaitingRuns(db: Database): Promise<readonly WaitingRu
          when lease_owner is not null then 'nothing'
          when admitted_at is not null then 'worker'
          when waits_for is not null then 'credential' else 'place' end as reason,
-       count(*)::int as runs, min(coalesce(parked_at, resumed_at, created_at)) as "oldestAt"
+       count(*)::int as runs, min(coalesce(parked_at, resumed_at, created_at)) as "oldestAt",
+       extract(epoch from app_now() - min(coalesce(parked_at, resumed_at, created_at)))::float8 as "oldestSeconds"
      from run where status in ('queued', 'running') group by 1 order by 2 desc, 1`,
   );
 }

@@ -1,3 +1,4 @@
+import { mayPurge } from "#db/backups/snapshot.ts";
 import type { Database, Statement } from "#db/connection/pool.ts";
 
 /** A purged run. */
@@ -65,13 +66,19 @@ const PURGE_ONE = purge(
 const purgeRuns = async (db: Database, text: string, values: Statement["values"]): Promise<PurgedRun[]> =>
   await db.query<PurgedRun>({ text, values });
 
-/** Purges up to `limit` runs whose retention has ended and that are not locked, in one statement. */
+/** Purges up to `limit` runs whose retention has ended and that are not locked, in one statement. None while a backup is made. */
 export async function purgeDueRuns(db: Database, limit: number): Promise<readonly PurgedRun[]> {
-  return await purgeRuns(db, PURGE_DUE, ["retention", limit]);
+  return await db.transaction(async (tx) =>
+    (await mayPurge(tx)) ? await purgeRuns(tx, PURGE_DUE, ["retention", limit]) : [],
+  );
 }
 
-/** One run, before its time. Part of a transaction. Undefined: it has not ended, or is purged already. */
-export async function purgeRun(tx: Database, runId: string): Promise<PurgedRun | undefined> {
+/**
+ * One run, before its time. Part of a transaction. Undefined: it has not ended, or is purged already; "backup": a backup is being made, which
+ * has the run's rows and needs its objects.
+ */
+export async function purgeRun(tx: Database, runId: string): Promise<PurgedRun | "backup" | undefined> {
+  if (!(await mayPurge(tx))) return "backup";
   return (await purgeRuns(tx, PURGE_ONE, ["operator", runId]))[0];
 }
 

@@ -197,10 +197,32 @@ export async function findStepSource(db: Database, runId: string, nodeId: string
   return rows[0]?.key ?? null;
 }
 
-interface StepSource {
+/** An object of a run. */
+interface StepObject {
   readonly accountId: string;
-  readonly nodeId: string;
   readonly blob: { readonly key: string; readonly sizeBytes: number; readonly sha256: Uint8Array };
+}
+
+/** Adds an object that only a step's log names. False: the lease is lost, and the object is an orphan. */
+export async function saveStepObject(db: Database, held: Lease, object: StepObject): Promise<boolean> {
+  return await db.transaction(async (tx) => await insertObject(tx, held, object));
+}
+
+async function insertObject(tx: Database, held: Lease, { accountId, blob }: StepObject): Promise<boolean> {
+  const isHeld = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
+  if (isHeld.length === 0) return false;
+  await tx.query(
+    `with noted as (
+       insert into account_usage_change (account_id, bytes) select $2, $4::bigint where $4::bigint > 0
+     )
+     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4::bigint, $5)`,
+    [blob.key, accountId, held.runId, blob.sizeBytes, blob.sha256],
+  );
+  return true;
+}
+
+interface StepSource extends StepObject {
+  readonly nodeId: string;
   /** Lines of `domain/node-tally.ts`. */
   readonly tally: Buffer | null;
 }
@@ -209,22 +231,14 @@ interface StepSource {
 export async function saveStepSource(
   db: Database,
   held: Lease,
-  { accountId, nodeId, blob, tally }: StepSource,
+  { nodeId, tally, ...object }: StepSource,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const isHeld = await tx.query(`select 1 where ${RUN_HELD}`, leaseValues(held));
-    if (isHeld.length === 0) return false;
-    await tx.query(
-      `with noted as (
-         insert into account_usage_change (account_id, bytes) select $2, $4::bigint where $4::bigint > 0
-       )
-       insert into blob (key, account_id, run_id, purpose, size_bytes, sha256) values ($1, $2, $3, 'step', $4::bigint, $5)`,
-      [blob.key, accountId, held.runId, blob.sizeBytes, blob.sha256],
-    );
+    if (!(await insertObject(tx, held, object))) return false;
     const rows = await tx.query(
       `update run_step set source_blob_key = $4, tally = coalesce(tally || $5::bytea, $5, tally)
        where run_id = $1 and node_id = $2 and epoch = $3 and status = 'started' returning 1`,
-      [held.runId, nodeId, held.epoch, blob.key, tally],
+      [held.runId, nodeId, held.epoch, object.blob.key, tally],
     );
     return rows.length > 0;
   });

@@ -109,6 +109,19 @@ export const SIGNED_TABLES = {
     },
     isUnaudited: true,
   },
+  // The role of an operator token and its end. Its rows are audited, so that none from before a revocation can be put back.
+  operator_token: {
+    table: "operator_token",
+    key: { tokenId: "@.id" },
+    decides: {
+      name: "@.name",
+      role: "@.role",
+      tokenHash: "@.token_hash",
+      endsMicros: micros("@.expires_at"),
+      isRevoked: "@.revoked_at is not null",
+      accountIds: "@.account_ids",
+    },
+  },
 } as const satisfies Readonly<Record<string, SignedTable>>;
 
 export type SignedKind = keyof typeof SIGNED_TABLES;

@@ -80,6 +80,13 @@ export const REVIEW_STATE_NAMES = {
 export const onTimeoutName = (onTimeout: string | null): string =>
   onTimeout === "approve" ? "Approved automatically" : "Run fails";
 
+/** The decisions on reviews that require a second factor. */
+export const REVIEW_STEP_UP_NAMES = {
+  always: "Always",
+  before_writes: "If the Blueprint may write afterwards",
+  never: "Never",
+} as const;
+
 export const PROPOSAL_STATE_NAMES: Readonly<Record<ProposalStatus, string>> = {
   open: "Awaiting confirmation",
   confirmed: "Confirmed, not yet applied",

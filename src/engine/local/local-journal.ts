@@ -42,6 +42,7 @@ export function localJournal(rules: LocalRules): RunJournal {
       sources.set(nodeId, key);
       return true;
     },
+    savePicture: async () => true,
     listWrites: async (nodeId, first, count) =>
       Array.from({ length: count }, (_none, index) => writes.get(place(nodeId, first + index)) ?? []).flat(),
     listTurns: async () => [],
@@ -63,6 +64,7 @@ export function localJournal(rules: LocalRules): RunJournal {
       writes.set(place(nodeId, ordinal), { ordinal, status, epoch, outcome: kept });
       return true;
     },
+    standStill: async (wait) => await wait(),
     takeSlot: async (nodeId, spacingMs, signal) => {
       if (rules.isReplayed) return;
       const nowMs = performance.now();

@@ -4,6 +4,7 @@ import type { ClaimedRun } from "#db/runs/runs.ts";
 import type { NewResult } from "#db/runs/run-results.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
+import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
 import { resourcesOf, type Strategy } from "#domain/strategy.ts";
 import { StepFailure } from "#answers/browser/step-failure.ts";
@@ -69,7 +70,13 @@ export interface ExecutedNode {
 
 export type LocalOutcome =
   | { readonly kind: "completed"; readonly results: ReadonlyMap<string, NewResult> }
-  | { readonly kind: "failed"; readonly message: string; readonly answer: ShownAnswer | null }
+  | {
+      readonly kind: "failed";
+      readonly message: string;
+      readonly answer: ShownAnswer | null;
+      /** What the page of the login's browser showed. */
+      readonly evidence: NewEvidence | null;
+    }
   /** The run stopped at a review or at an uncertain write. */
   | { readonly kind: "parked" };
 
@@ -82,6 +89,7 @@ export async function runLocally(
   services: LocalServices,
   asked: LocalRun,
   onNode: (node: ExecutedNode) => Promise<void>,
+  onEvidence: (nodeId: string, evidence: NewEvidence) => void = () => {},
 ): Promise<{ readonly outcome: LocalOutcome; readonly leaves: Redactor }> {
   let leaves = makeRedactor([]);
   const stop = new AbortController();
@@ -119,6 +127,7 @@ export async function runLocally(
         results,
         tallies: new Tallies(systemClock, 0),
         shown: { step: "running" },
+        onEvidence,
         onWarning: (nodeId, message) => warnings.set(nodeId, [...(warnings.get(nodeId) ?? []), message]),
       },
       async (context, planned) => {
@@ -147,13 +156,16 @@ export async function runLocally(
 
 function outcomeOf({ log }: LocalServices, error: unknown): LocalOutcome {
   if (error instanceof RunParked) return { kind: "parked" };
-  if (error instanceof RunFailure) return { kind: "failed", message: error.message, answer: error.answer };
+  if (error instanceof RunFailure)
+    return { kind: "failed", message: error.message, answer: error.answer, evidence: error.evidence };
   if (error instanceof RunStopped)
-    return { kind: "failed", message: "The run took longer than its Blueprint's timeout.", answer: null };
+    return { kind: "failed", message: "The run took longer than its Blueprint's timeout.", ...NOTHING_SHOWN };
   log.error(describeError(error), "the run failed unexpectedly");
   const message = `An unexpected error (${describeError(error).error}).`;
-  return { kind: "failed", message, answer: null };
+  return { kind: "failed", message, ...NOTHING_SHOWN };
 }
+
+const NOTHING_SHOWN = { answer: null, evidence: null } as const;
 
 /** As in the service, except that the records of streaming nodes are kept too. */
 function planKept(blueprint: Blueprint): RunPlan {

@@ -18,6 +18,8 @@ export interface FormPage {
   readonly targetHosts: readonly string[];
   /** The user's next page; null: the user stays here. */
   readonly returnHost: string | null;
+  /** Where the end user goes who cancels; null: there is no such link. */
+  readonly cancelTo: string | null;
   readonly fields: readonly StrategyField[];
   /** Previously entered values, by the controls' names. Secret ones are always left out here. */
   readonly values: ReadonlyMap<string, string>;
@@ -65,22 +67,24 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
     <p class="lead">${say(wording, "asks", { account, system }, strong)}</p>
     ${page.description !== null && html`<p class="description">${textIn(page.description, wording.language)}</p>`}
     ${signInHost !== null && html`<p class="description">${say(wording, "sign_in_there", { host: signInHost }, strong)}</p>`}
-    ${renderFacts(wording, page)}
     <form
       class="connect"
       method="post"
       action="${page.action}"
       enctype="${page.encoding}"
       novalidate${page.framed?.slot}${page.framed && signInHost !== null && html` data-leaves`}
+      ${page.framed === undefined && html` data-offline="${texts.offline}"`}
       ${textsOfScript(wording, page)}
     >
       <input type="hidden" name="_csrf" value="${page.csrf}" />
       ${page.fields.map((field) => renderControl(wording, field, page.values, messages.get(field.key)))}
+      ${renderFacts(wording, page)}
       <button type="submit">
         ${signInHost === null ? texts.connect : say(wording, "continue_to", { host: signInHost })}
       </button>
       <p class="sending unseen" role="status"></p>
     </form>
+    ${page.cancelTo !== null && html`<p class="caution"><a href="${page.cancelTo}">${texts.cancel}</a></p>`}
     ${page.framed?.ways}
     <p class="caution">${say(wording, "caution", { account })}</p>`;
   return { title: isWrong ? plainText(wording, "error_title", { title }) : title, body, hasForm: true };
@@ -116,9 +120,15 @@ function renderElsewhere(wording: Wording, account: string): Html {
   </div>`;
 }
 
-function renderFacts(wording: Wording, { brand, targetHosts, returnHost, signInHost }: FormPage): Html {
+/** Between the fields and the button: the first field is on the first screen of a phone, and nothing is sent before this is passed. */
+function renderFacts(
+  wording: Wording,
+  { brand, targetHosts, returnHost, signInHost, framed }: FormPage,
+): Html {
   const { texts } = wording;
   const bdi = (text: string): Html => html`<bdi>${text}</bdi>`;
+  const how =
+    signInHost === null ? say(wording, "stored_how", { account: brand.name }) : texts.stored_how_there;
   return html`<dl class="facts">
     ${
       signInHost !== null &&
@@ -136,14 +146,16 @@ function renderFacts(wording: Wording, { brand, targetHosts, returnHost, signInH
     }
     <div>
       <dt>${texts.stored}</dt>
-      <dd>
-        ${signInHost === null ? say(wording, "stored_how", { account: brand.name }) : texts.stored_how_there}
-      </dd>
+      <dd>${how}</dd>
     </div>
-    <div>
-      <dt>${texts.afterwards}</dt>
-      <dd>${returnHost === null ? texts.can_close : say(wording, "goes_back", { host: returnHost })}</dd>
-    </div>
+    ${
+      // A frame closes by itself, and its page stays where it is.
+      framed === undefined &&
+      html`<div>
+        <dt>${texts.afterwards}</dt>
+        <dd>${returnHost === null ? texts.can_close : say(wording, "goes_back", { host: returnHost })}</dd>
+      </div>`
+    }
   </dl>`;
 }
 

@@ -1,6 +1,6 @@
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import { say, type Texts, type Wording } from "#hosted/texts/texts.ts";
-import { renderDocument, type Shell, type View } from "./document.ts";
+import { renderDocument, renderTile, type Shell, type View } from "./document.ts";
 
 /** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not already know. */
 export function messageView(
@@ -17,8 +17,26 @@ export function messageView(
   };
 }
 
-const renderMessage = (shell: Shell, ...message: Parameters<typeof messageView>): Html =>
-  renderDocument(shell, messageView(...message));
+/** With the customer's name, if it is known, and the address to which the end user can return. */
+function renderMessage(shell: Shell, back: string | null, ...message: Parameters<typeof messageView>): Html {
+  const view = messageView(...message);
+  return renderDocument(shell, {
+    ...view,
+    body: html`${renderBrand(shell)} ${view.body} ${renderBack(shell, back)}`,
+  });
+}
+
+const renderBrand = ({ base, brand }: Shell): Html | false =>
+  brand !== null &&
+  html`<p class="pair">
+    <span aria-hidden="true">${renderTile(base, brand.name, brand.logo, "")}</span><bdi>${brand.name}</bdi>
+  </p>`;
+
+const renderBack = ({ wording }: Shell, back: string | null): Html | false =>
+  back !== null &&
+  html`<p class="lead">
+    <a href="${back}">${say(wording, "continue_to", { host: new URL(back).host })}</a>
+  </p>`;
 
 const CHECK = html`<svg viewBox="0 0 24 24" focusable="false">
   <path
@@ -41,7 +59,7 @@ export function renderSuccess(
 ): Html {
   const { texts } = shell.wording;
   const success = saySuccess(shell.wording, account, system);
-  return renderMessage(shell, "done", texts.success_heading, success, texts.close_now);
+  return renderMessage(shell, null, "done", texts.success_heading, success, texts.close_now);
 }
 
 export const saySuccess = (wording: Wording, account: string, system: string): HtmlPart =>
@@ -50,9 +68,10 @@ export const saySuccess = (wording: Wording, account: string, system: string): H
 /** A page whose text is fixed, apart from its language. */
 const plain =
   (heading: keyof Texts & `${string}_heading`, ...rest: readonly Exclude<keyof Texts, "issues">[]) =>
-  (shell: Shell): Html =>
+  (shell: Shell, back: string | null = null): Html =>
     renderMessage(
       shell,
+      back,
       "notice",
       shell.wording.texts[heading],
       ...rest.map((key) => shell.wording.texts[key]),
@@ -86,14 +105,18 @@ export interface Typed {
 }
 
 /** 410: the session has expired; also the answer to a late submit, which shows the entered values again. */
-export function renderExpired(shell: Shell, typed: readonly Typed[] = []): Html {
+export function renderExpired(
+  shell: Shell,
+  { back = null, typed = [] }: { readonly back?: string | null; readonly typed?: readonly Typed[] } = {},
+): Html {
   const { texts } = shell.wording;
   return renderDocument(shell, {
     title: texts.expired_heading,
-    body: html`<div class="sign" aria-hidden="true">${EXCLAMATION}</div>
+    body: html`${renderBrand(shell)}
+      <div class="sign" aria-hidden="true">${EXCLAMATION}</div>
       <h1>${texts.expired_heading}</h1>
       <p class="lead">${texts.ask_again}</p>
-      ${renderTyped(shell.wording, typed)}`,
+      ${renderBack(shell, back)} ${renderTyped(shell.wording, typed)}`,
   });
 }
 

@@ -5,7 +5,6 @@ import { LOG_LEVELS, type LogLevel } from "#lib/log-level.ts";
 import { Secret } from "#lib/secret.ts";
 import { parseEgressAllow } from "#outbound/egress-allow.ts";
 import type { BrowserSettings } from "#outbound/browser/browsers.ts";
-import { isPlainPublic } from "#outbound/plain-http.ts";
 import { parseTrustedProxies, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import type { Quotas } from "#domain/quotas.ts";
@@ -17,18 +16,17 @@ import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./databa
 import { readKey, readMasterKeyPlace } from "./keys.ts";
 import { OBJECT_STORE_SETTINGS, readObjectStore } from "./object-store.ts";
 import { readSignIn, SIGN_IN_SETTINGS, type SignInSettings } from "./oidc.ts";
+import { readPublicUrl, type PublicUrlSettings } from "./public-url.ts";
 import { QUOTA_SETTINGS, readQuotas } from "./quotas.ts";
-import { oneOf, readPlainUrl, type Checked, type Setting } from "./read-value.ts";
+import { oneOf, type Checked, type Setting } from "./read-value.ts";
+import { readRemote, REMOTE_SETTINGS, type RemoteSettings } from "./remote.ts";
 import { hasHome, NO_HOME } from "./home.ts";
+import { readWatching, WATCHING_SETTINGS, type WatchingSettings } from "./watching.ts";
 
 /** All settings, from the environment. */
-export interface Config extends DatabaseSettings {
+export interface Config extends DatabaseSettings, PublicUrlSettings, RemoteSettings, WatchingSettings {
   readonly host: string;
   readonly port: number;
-  /** The URL at which callers and end users reach the service, without a trailing slash. null: derived from the host and the port in use. */
-  readonly publicUrl: string | null;
-  /** Whether `publicUrl` may be `http:` even though anyone on the path can read the traffic. */
-  readonly insecure: boolean;
   readonly dataDir: string;
   /** The key's text, or null when neither a value nor a file gives one. */
   readonly signingKey: Secret | null;
@@ -40,11 +38,9 @@ export interface Config extends DatabaseSettings {
   readonly masterKeyKms: string | null;
   /** null: the folder `objects` of the data folder. */
   readonly objectStore: S3Settings | null;
-  /** How operators sign in. */
   readonly signIn: SignInSettings;
   /** The proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly Network[];
-  /** The quotas of each account. */
   readonly quotas: Quotas;
   readonly egressAllow: readonly string[];
   readonly browser: BrowserSettings;
@@ -58,7 +54,6 @@ export interface Config extends DatabaseSettings {
   readonly drainMs: number;
   /** Empty except in fault tests. */
   readonly failpoints: readonly FailpointAction[];
-  /** Account secrets from a file. */
   readonly clientSecrets: SecretsFile;
   /** Reads the variable that a document names (`client_secret_env`); null: it is not set. */
   readonly environmentSecret: (name: string) => Secret | null;
@@ -104,6 +99,7 @@ export const SETTINGS: readonly Setting[] = [
     default: "./.latchkey",
     description: "Data folder: embedded database, keys, stored objects. Relative to the working directory.",
   },
+  ...REMOTE_SETTINGS,
   ...DATABASE_SETTINGS,
   {
     name: "LATCHKEY_SIGNING_KEY",
@@ -171,6 +167,7 @@ export const SETTINGS: readonly Setting[] = [
     default: "pretty on a terminal, else json",
     description: "Format of the log lines, which go to standard error.",
   },
+  ...WATCHING_SETTINGS,
   {
     name: "LATCHKEY_WORKER_CONCURRENCY",
     type: "1 to 1000",
@@ -279,6 +276,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     ),
     port: checked("LATCHKEY_PORT", whole(0, 65_535), "a port from 0 to 65535", 8_080),
     ...readPublicUrl(checked, problems),
+    ...readRemote(read, cwd, checked, problems),
     dataDir,
     ...readDatabase(read, cwd, checked, problems),
     signingKey: readKey(environment, "LATCHKEY_SIGNING_KEY", signingKeyFile, problems),
@@ -308,6 +306,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
       FAILPOINT_FORM,
       [],
     ),
+    ...readWatching(checked),
     clientSecrets: readClientSecrets(read, cwd, problems),
     environmentSecret: (name) => readEnvironmentSecret(name, environment),
   };
@@ -331,27 +330,10 @@ export function fileSecrets(environment: Environment, cwd: string = process.cwd(
   return secrets;
 }
 
-function readPublicUrl(checked: Checked, problems: string[]): Pick<Config, "publicUrl" | "insecure"> {
-  const publicUrl = checked<string | null>(
-    "LATCHKEY_PUBLIC_URL",
-    readPlainUrl,
-    "an http or https URL without query",
-    null,
-  );
-  const insecure =
-    checked("LATCHKEY_INSECURE", oneOf(["true", "false"]), "true or false", "false") === "true";
-  if (publicUrl !== null && isPlainPublic(publicUrl) && !insecure)
-    problems.push(
-      "LATCHKEY_PUBLIC_URL is public and not encrypted: credentials, keys and sign-ins would cross the internet unencrypted. Put a proxy " +
-        "with TLS in front and use https://, or set LATCHKEY_INSECURE=true to accept this.",
-    );
-  return { publicUrl, insecure };
-}
-
+const OURS = /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/;
 /** The environment without the settings. */
 export function foreignEnvironment(environment: Environment): Environment {
-  const isOurs = (name: string): boolean => /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/.test(name);
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !isOurs(name)));
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !OURS.test(name)));
 }
 
 /** Options for Node that were passed in the environment. */
