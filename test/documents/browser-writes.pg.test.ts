@@ -41,7 +41,7 @@ nodes:
       - commit: true
       - click: { role: button, name: Send }
       - expect: { visible: { text: Thank you }, rejected: { text: Not accepted } }
-        timeout: 600ms
+        timeout: 2s
       - extract: { fields: { note: "#note" } }
   - { id: out, type: output, refKey: out, from: sent }
 `;

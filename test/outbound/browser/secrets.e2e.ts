@@ -69,12 +69,13 @@ async function openPage(path: string): Promise<Page> {
   return page;
 }
 
-const fill = async (field: Locator, how: "fill" | "type" = "fill"): Promise<void> =>
-  await fillSecret(new Secret(CANARY), { field, hosts: [sites.own.origin], how, timeoutMs: 500 });
+const fill = async (field: Locator, how: "fill" | "type" = "fill", timeoutMs = 10_000): Promise<void> =>
+  await fillSecret(new Secret(CANARY), { field, hosts: [sites.own.origin], how, timeoutMs });
 
-/** Fails with this, and nothing of the error says the value. */
+/** Fails with this, and nothing of the error says the value. What is never there, or never ready, waits a short time. */
 async function assertRefused(field: Locator, failure: BrowserFailure): Promise<void> {
-  await assert.rejects(fill(field), (error: unknown) => {
+  const timeoutMs = ["not_found", "not_editable"].includes(failure) ? 1_000 : 10_000;
+  await assert.rejects(fill(field, "fill", timeoutMs), (error: unknown) => {
     assert.ok(error instanceof BrowserError);
     assert.equal(error.failure, failure, error.message);
     assert.equal(error.cause, undefined);
