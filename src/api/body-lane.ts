@@ -1,3 +1,4 @@
+import { ceilingsOf, type Ceilings } from "#domain/ceilings.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import { FairQueue } from "#lib/fair-queue.ts";
@@ -38,13 +39,18 @@ const RETRY_AFTER_SECONDS = 2;
  * buffer. Senders take turns. When there are too many bytes, the sender with the most bytes is refused.
  */
 export class BodyLane {
-  readonly #bounds: LaneBounds;
+  #bounds: LaneBounds;
   readonly #queue = new FairQueue<Waiting>();
   readonly #held = new Map<string, Held>();
   #bytes = 0;
   #readBytes = 0;
 
   constructor(bounds: LaneBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Called before the first body, in a process that shares its ceilings with others. */
+  setBounds(bounds: LaneBounds): void {
     this.#bounds = bounds;
   }
 
@@ -141,8 +147,12 @@ function full(): Problem {
 }
 
 /** The lane of this process. */
-export const bodyLane = new BodyLane({
-  bytesMax: limits.largeBodiesBytesMax,
-  readBytesMax: limits.largeBodiesReadBytesMax,
-  senderReadBytesMax: limits.triggerJsonBytesMax,
-});
+export const bodyLane = new BodyLane(laneBounds(ceilingsOf(1)));
+
+export function laneBounds({ largeBodiesBytes, largeBodiesReadBytes }: Ceilings): LaneBounds {
+  return {
+    bytesMax: largeBodiesBytes,
+    readBytesMax: largeBodiesReadBytes,
+    senderReadBytesMax: limits.triggerJsonBytesMax,
+  };
+}

@@ -73,8 +73,11 @@ export interface Composition {
   openEgressGate(): Promise<Gate>;
   /** Browsers by the settings, behind this gate. The caller must close them. */
   openBrowsers(gate: Gate): Promise<Browsers>;
-  /** `lost` resolves, with the reason, when the service can't continue. */
-  serve(roles: readonly ("api" | "worker")[]): Promise<{
+  /** `processes`: for the api role. `lost` resolves, with the reason, when the service can't continue. */
+  serve(
+    roles: readonly ("api" | "worker")[],
+    processes?: number,
+  ): Promise<{
     readonly url: string;
     readonly localUrl: string;
     readonly lost: Promise<Error>;

@@ -1,12 +1,15 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print } from "./output.ts";
+import { CommandFailed, EXIT_CODES, print } from "./output.ts";
 import { stopSignal } from "./stop-signal.ts";
 
 type Role = "api" | "worker";
 
 /** Time between the end of the drain and the forced end of the process, in case a part hangs. */
 const LEEWAY_MS = 2_000;
+
+/** More than a machine has cores are of no use. */
+const PROCESSES_MAX = 128;
 
 export function addServe(program: Command, composition: Composition): void {
   program
@@ -16,17 +19,28 @@ export function addServe(program: Command, composition: Composition): void {
       "api",
       "worker",
     ] as Role[])
-    .addHelpText("after", "\nExample:\n  latchkey serve\n  latchkey serve --roles api")
-    .action(async (options: { roles: Role[] }) => await serve(composition, options.roles));
+    .option("--processes <number>", "processes of the api role, which share the port", readProcesses, 1)
+    .addHelpText("after", "\nExample:\n  latchkey serve\n  latchkey serve --roles api --processes 4")
+    .action(async (options: ServeOptions) => await serve(composition, options));
 }
 
-async function serve(composition: Composition, roles: readonly Role[]): Promise<void> {
+interface ServeOptions {
+  readonly roles: readonly Role[];
+  readonly processes: number;
+}
+
+async function serve(composition: Composition, { roles, processes }: ServeOptions): Promise<void> {
+  if (processes > 1 && !roles.includes("api"))
+    throw new CommandFailed(
+      "--processes is for the api role. One worker process executes many runs; start `latchkey serve --roles worker` again for more.",
+      EXIT_CODES.usage,
+    );
   // Handled from the beginning: a signal during the start stops the service as soon as it has started.
   const interrupt = stopSignal(["SIGTERM", "SIGINT"]);
   const [drainMs, log] = [composition.drainMs(), await composition.log()];
   const own = await composition.loadNodeTypes();
   if (own.size > 0) log.info({ types: [...own.values()] }, "node types of this installation");
-  const service = await composition.serve(roles);
+  const service = await composition.serve(roles, processes);
   print(`Latchkey listens at ${service.url} (${roles.join(", ")})`);
   if (service.localUrl !== service.url) print(`On this machine it listens at ${service.localUrl}`);
   if (roles.includes("api")) print(`The dashboard is at ${service.url}/dashboard`);
@@ -40,6 +54,13 @@ async function serve(composition: Composition, roles: readonly Role[]): Promise<
   if (lost !== null) throw new CommandFailed("The embedded PostgreSQL could not be started again.");
   // The process now ends by itself, unless a part has left a handle open; then the time limit applies.
   limit.unref();
+}
+
+function readProcesses(text: string): number {
+  const processes = Number(text);
+  if (!Number.isInteger(processes) || processes < 1 || processes > PROCESSES_MAX)
+    throw new InvalidArgumentError(`It is a whole number from 1 to ${PROCESSES_MAX}.`);
+  return processes;
 }
 
 function readRoles(text: string): Role[] {

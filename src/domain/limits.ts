@@ -228,6 +228,8 @@ export const limits = {
   pollsPerRequest: 10,
   /** Open connections: per client that is neither this machine nor a trusted proxy, and in all. Above `many`, idle ones are closed sooner. */
   connections: { perClientMax: 256, many: 5_000, allMax: 10_000 },
+  /** Of one process to the database. */
+  databaseConnectionsMax: 20,
   keepAliveMs: 30_000,
   keepAliveOfManyMs: 2_000,
   /** Chained proxies in front of this service. */

@@ -25,14 +25,20 @@ const BUCKETS_MAX = 10_000;
 export class TokenBuckets {
   readonly #stores = new Map<string, Map<string, Bucket>>();
   readonly #nowMs: () => number;
+  readonly #processes: number;
 
-  /** `nowMs` must be monotonic; default: the process's monotonic clock. */
-  constructor(nowMs: () => number = () => performance.now()) {
+  /**
+   * `nowMs` must be monotonic; default: the process's monotonic clock. `processes`: so many processes serve the same callers, and each
+   * allows its part of a rate.
+   */
+  constructor(nowMs: () => number = () => performance.now(), processes = 1) {
     this.#nowMs = nowMs;
+    this.#processes = processes;
   }
 
   /** Takes a token, if available. */
-  take(name: string, rate: Rate): Taken {
+  take(name: string, whole: Rate): Taken {
+    const rate = this.#partOf(whole);
     const store = this.#storeOf(name);
     const bucket = this.#refill(store, name, rate);
     const allowed = bucket.tokens >= 1;
@@ -49,7 +55,15 @@ export class TokenBuckets {
 
   /** Whether a token is available, without taking it. */
   has(name: string, rate: Rate): boolean {
-    return this.#refill(this.#storeOf(name), name, rate).tokens >= 1;
+    return this.#refill(this.#storeOf(name), name, this.#partOf(rate)).tokens >= 1;
+  }
+
+  #partOf(rate: Rate): Rate {
+    if (this.#processes === 1) return rate;
+    return {
+      perSecond: rate.perSecond / this.#processes,
+      burst: Math.max(1, Math.floor(rate.burst / this.#processes)),
+    };
   }
 
   #storeOf(name: string): Map<string, Bucket> {

@@ -15,11 +15,12 @@ import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import type { Needs, OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
-import { openPool, type DatabaseSource } from "#db/connection/pool.ts";
+import { openPool, type Database, type DatabaseSource } from "#db/connection/pool.ts";
 import { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listLoggingRisks } from "#db/connection/logging-risks.ts";
 import { listRoleRisks } from "#db/connection/role-risks.ts";
 import { settleRows } from "#db/signing/signed-rows.ts";
+import { ceilingsOf, type Ceilings } from "#domain/ceilings.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import { describeError, type Log } from "#lib/log.ts";
@@ -38,8 +39,9 @@ import {
   type Config,
   type Environment,
 } from "./settings/settings.ts";
+import { startApiProcesses, type ApiOrder } from "./api-processes.ts";
 import { openClientSecrets } from "./open-client-secrets.ts";
-import { openDatabase, type OpenDatabase } from "./open-database.ts";
+import { openDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openStore } from "./open-store.ts";
 import { openMetricsServer, openServer, type Server } from "./server.ts";
@@ -69,6 +71,7 @@ export async function startService(
   log: Log,
   roles: readonly Role[],
   environment: Environment,
+  processes = 1,
 ): Promise<RunningService> {
   // Keys first: a wrong key is reported before anything is opened.
   const signingKey = readSigningKey(requireSigningKey(config).reveal());
@@ -91,20 +94,20 @@ export async function startService(
   try {
     let server: Server | null = null;
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
-    const services = await openServices({ config, log, database, news, publicUrl }, signingKey, privateHalf);
+    const ceilings = ceilingsOf(1);
+    const made = { config, log, db: database.db, news, publicUrl, ceilings };
+    const services = await openServices(made, signingKey, privateHalf);
     closeShared = async () => await closeServices(services);
     await claimStoreAtStart(services);
     await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
     parts.push(followVaultKeys(database.db, services.vault, log));
     // The port is opened before the worker starts: a process that can't listen must not have taken runs.
-    const listening = await openServer(services, {
-      host: config.host,
-      port: config.port,
-      api: roles.includes("api"),
-      trustedProxies: config.trustedProxies,
-      accessLog: config.accessLog,
-      databaseGoneForMs: () => database.goneForMs(),
-    });
+    const goneForMs = (): number => database.goneForMs();
+    const order = { environment: withoutMasterKey(environment), source: database.source, processes };
+    const listening =
+      processes === 1
+        ? await openServer(services, serverOptions(config, roles.includes("api"), ceilings, goneForMs))
+        : await startApiProcesses(order, log, goneForMs);
     server = listening;
     parts.push(() => listening.close(config.drainMs));
     if (config.metrics !== null) parts.push(await serveMetrics(services, config.metrics));
@@ -115,6 +118,61 @@ export async function startService(
     await closeAll();
     throw error;
   }
+}
+
+const serverOptions = (
+  { host, port, trustedProxies, accessLog }: Config,
+  api: boolean,
+  ceilings: Ceilings,
+  databaseGoneForMs: () => number,
+): Parameters<typeof openServer>[1] => ({
+  host,
+  port,
+  api,
+  trustedProxies,
+  accessLog,
+  ceilings,
+  databaseGoneForMs,
+});
+
+/** docs/decisions/0013: the api role seals with the public key in the database. */
+const withoutMasterKey = ({ LATCHKEY_MASTER_KEY: _, ...rest }: Environment): Environment => rest;
+
+/** One of several processes with the api role alone. The process that started it has migrated the database and maintains it. */
+export async function startApiProcess(
+  config: Config,
+  log: Log,
+  { source, processes, number }: ApiOrder,
+  databaseGoneForMs: () => number,
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const signingKey = readSigningKey(requireSigningKey(config).reveal());
+  armAll(config, log);
+  const ceilings = ceilingsOf(processes);
+  const db = openPool(source, {
+    applicationName: "latchkey",
+    max: ceilings.databaseConnections,
+    log: (message) => log.warn(message),
+  });
+  const news = new RunNotifier(db, source, log);
+  let url: string | null = config.publicUrl;
+  const publicUrl = (): string => url ?? `http://${config.host}:${config.port}`;
+  const services = await openServices({ config, log, db, news, publicUrl, ceilings }, signingKey, null);
+  const unfollow = followVaultKeys(db, services.vault, log);
+  const server = await openServer(services, serverOptions(config, true, ceilings, databaseGoneForMs));
+  url ??= server.url;
+  const { metrics } = config;
+  const at = metrics === null || metrics.port === 0 ? metrics : { ...metrics, port: metrics.port + number };
+  const closeMetrics = at === null ? null : await serveMetrics(services, at);
+  return {
+    url: server.url,
+    stop: async () => {
+      await Promise.all([server.close(config.drainMs), closeMetrics?.(), unfollow()]);
+      await closeServices(services);
+      await settleRows(db);
+      await news.close();
+      await db.end();
+    },
+  };
 }
 
 /** Returns what stops it. */
@@ -162,15 +220,15 @@ async function openServices(
   made: {
     readonly config: Config;
     readonly log: Log;
-    readonly database: Pick<OpenDatabase, "db">;
+    readonly db: Database;
     readonly news: RunNotifier;
     readonly publicUrl: () => string;
+    readonly ceilings: Ceilings;
   },
   signingKey: ReturnType<typeof readSigningKey>,
   privateHalf: ReadKeys | null,
 ): Promise<Services & { readonly vault: Keyring; readonly oidcGate: Gate }> {
-  const { config, log, news, publicUrl } = made;
-  const { db } = made.database;
+  const { config, log, db, news, publicUrl, ceilings } = made;
   const signing = openSigning(signingKey);
   await checkSigningKey(db, signing, log);
   const oidcGate = openOidcGate(config);
@@ -182,15 +240,15 @@ async function openServices(
     vault,
     log,
     tombstones: openTombstones(join(config.dataDir, "tombstones.ndjson")),
-    buckets: new TokenBuckets(),
+    buckets: new TokenBuckets(undefined, ceilings.processes),
     quotas: new AccountQuotas(db, config.quotas, log),
     passwords: new Passwords(signing.operators.passwordKey),
     operatorSignIn: openOperatorSignIn(config, oidcGate, log),
     refusedSignIns: new RefusedSignIns(db, signing.audit, log),
     oidcGate,
     news,
-    runWatch: new RunWatch(db, news, log),
-    operatorWatch: new OperatorWatch(db, news, log),
+    runWatch: new RunWatch(db, news, log, ceilings.eventStreams),
+    operatorWatch: new OperatorWatch(db, news, log, ceilings.dashboardStreams),
     gate: openGate({ allow: config.egressAllow }),
     loginExpressions: openEvaluator({ threads: 1 }),
     clientSecret: openClientSecrets({
@@ -287,7 +345,7 @@ export async function startQuarantined(
     log: (message) => log.warn(message),
   });
   const news = new RunNotifier(db, source, log);
-  const made = { config, log, database: { db }, news, publicUrl: () => "" };
+  const made = { config, log, db, news, publicUrl: () => "", ceilings: ceilingsOf(1) };
   const services = await openServices(made, signingKey, privateHalf);
   const unfollow = followVaultKeys(db, services.vault, log);
   const { startQuarantinedWorker } = await loadWorkerRole();

@@ -196,10 +196,10 @@ function compose(environment: Environment): Composition {
       const { addNodeFiles } = await import("#nodes/registry.ts");
       return await addNodeFiles(files);
     },
-    serve: async (roles) => {
+    serve: async (roles, processes) => {
       guardProcess([...process.execArgv, ...nodeOptions(environment)], await log());
       const { startService } = await import("./assemble.ts");
-      const service = await startService(config(), await log(), roles, environment);
+      const service = await startService(config(), await log(), roles, environment, processes);
       // Now, because a process that is killed keeps nothing of what it has compiled.
       flushCompileCache();
       return service;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { bodyLane, laneBounds } from "#api/body-lane.ts";
 import {
   checkRequestShape,
   endsWithAnswer,
@@ -12,6 +13,7 @@ import { renderProblem } from "#api/render-problem.ts";
 import { readHealth } from "#actions/upkeep/read-health.ts";
 import type { ReadMetrics } from "#actions/upkeep/read-metrics.ts";
 import type { Services } from "#actions/services.ts";
+import type { Ceilings } from "#domain/ceilings.ts";
 import { isNeighbour, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
@@ -51,10 +53,12 @@ export async function openServer(
     readonly trustedProxies: readonly Network[];
     /** Which requests have a line in the log. */
     readonly accessLog: "on" | "errors" | "off";
+    readonly ceilings: Ceilings;
     /** For how long the database that this process supervises has been down, in milliseconds. */
     readonly databaseGoneForMs: () => number;
   },
 ): Promise<Server> {
+  bodyLane.setBounds(laneBounds(options.ceilings));
   const routes = options.api ? await loadRoutes() : null;
   const state = newReadiness(options.databaseGoneForMs);
   const app = Fastify({
@@ -82,7 +86,7 @@ export async function openServer(
     clientErrorHandler: refuseConnection,
   });
   limitConnections(app.server, {
-    ...limits.connections,
+    ...options.ceilings.connections,
     keepAliveMs: limits.keepAliveMs,
     keepAliveOfManyMs: limits.keepAliveOfManyMs,
     isNeighbour: (peer) => isNeighbour(peer, options.trustedProxies),

@@ -46,3 +46,17 @@ test("each store has room of its own: a flood of addresses makes no key and no o
   assert.equal(buckets.has("calls/key", RATE), false);
   assert.equal(buckets.has("address/24999", { perSecond: 10, burst: 1 }), true);
 });
+
+test("processes that serve the same callers allow a rate together, each its part", () => {
+  let nowMs = 0;
+  const parts = Array.from({ length: 3 }, () => new TokenBuckets(() => nowMs, 3));
+  const takeAll = (): number => {
+    let taken = 0;
+    for (const buckets of parts)
+      while (buckets.take("key/one", { perSecond: 30, burst: 100 }).allowed) taken++;
+    return taken;
+  };
+  assert.equal(takeAll(), 99);
+  nowMs = 1_000;
+  assert.equal(takeAll(), 30);
+});

@@ -11,6 +11,7 @@ import {
 } from "#db/operators/operator-changes.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { RunNotifier } from "#db/runs/run-notifier.ts";
+import { ceilingsOf } from "#domain/ceilings.ts";
 import { limits } from "#domain/limits.ts";
 import type { Log } from "#lib/log.ts";
 
@@ -43,7 +44,7 @@ export class OperatorWatch {
   #newest: NewestRun | null = null;
   #mayBeNew = false;
 
-  constructor(db: Database, news: RunNotifier, log: Log) {
+  constructor(db: Database, news: RunNotifier, log: Log, ceilings = ceilingsOf(1).dashboardStreams) {
     this.#db = db;
     this.#watchers = new Watchers({
       news,
@@ -59,10 +60,10 @@ export class OperatorWatch {
       quotas: [
         {
           name: "this session or token",
-          max: limits.dashboardStreamsPerSessionMax,
+          max: ceilings.perSession,
           of: ({ holder }) => holder,
         },
-        { name: "this process", max: limits.dashboardStreamsMax, of: () => null },
+        { name: "this process", max: ceilings.inAll, of: () => null },
       ],
       refusal: () => "Too many dashboards are open. Close one, or reload manually.",
       lookEveryMs: SESSIONS_MS,

@@ -3,6 +3,7 @@ import { listDeadKeys } from "#db/api-keys.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listChangedRuns, type VisibleRun } from "#db/runs/runs.ts";
+import { ceilingsOf } from "#domain/ceilings.ts";
 import { limits } from "#domain/limits.ts";
 import { isTerminal } from "#domain/run.ts";
 import type { Log } from "#lib/log.ts";
@@ -18,18 +19,6 @@ interface RunWatcher extends Watcher {
 /** What a watcher receives: a state, or a signal that nothing has changed for a while. */
 export type RunEvent = VisibleRun | "unchanged";
 
-export interface WatchLimits {
-  readonly perKey: number;
-  readonly perAccount: number;
-  readonly inAll: number;
-}
-
-const WATCH_LIMITS: WatchLimits = {
-  perKey: limits.eventStreamsPerKeyMax,
-  perAccount: limits.eventStreamsPerAccountMax,
-  inAll: limits.eventStreamsMax,
-};
-
 /**
  * The runs that callers watch in this process. However many there are, changes are read in one statement: when a notification
  * arrives, and once a second because notifications may get lost.
@@ -40,7 +29,7 @@ export class RunWatch {
   readonly #byRun = new Map<string, Set<RunWatcher>>();
   readonly #due = new Set<string>();
 
-  constructor(db: Database, news: RunNotifier, log: Log, watchLimits: WatchLimits = WATCH_LIMITS) {
+  constructor(db: Database, news: RunNotifier, log: Log, watchLimits = ceilingsOf(1).eventStreams) {
     this.#db = db;
     const lookAtAll = (): void => this.#look([...this.#byRun.keys()]);
     this.#watchers = new Watchers({

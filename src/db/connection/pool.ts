@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { limits } from "#domain/limits.ts";
 import { assert } from "#lib/assert.ts";
 import { systemClock, type Clock } from "#lib/clock.ts";
 import { SERVER_LIFE, wasCommitted, type BegunTransaction } from "./settle-commit.ts";
@@ -80,7 +81,7 @@ export type PoolOptions = {
 
 /** docs/decisions/0026: no request hangs longer than 10 s, the wait for a connection included. */
 const defaults = {
-  max: 20,
+  max: limits.databaseConnectionsMax,
   connectTimeoutMs: 2_000,
   statementTimeoutMs: 7_000,
   queryTimeoutMs: 7_500,

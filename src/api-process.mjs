@@ -1,0 +1,3 @@
+import "./lib/compile-cache.mjs";
+
+await import("./service/api-process.ts");
