@@ -31,6 +31,7 @@ const USAGE = `npm run bench -- api [options]
                      --rounds, 7 unless given, are pairs
   --markdown         the tables as Markdown
   --json FILE        all numbers as JSON
+  --processes n      \`serve --processes n\`; 1 unless given
   --profile          no table: where the CPU of the service goes, by function`;
 
 const { values } = parseArgs({
@@ -47,6 +48,7 @@ const { values } = parseArgs({
     against: { type: "string" },
     markdown: { type: "boolean", default: false },
     json: { type: "string" },
+    processes: { type: "string" },
     profile: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -85,7 +87,7 @@ function chosenScenarios(): readonly Scenario[] {
 }
 
 async function measureAll(stage: Stage): Promise<readonly Measured[]> {
-  const service = await stage.serve();
+  const service = await stage.serve({}, numberOf(values.processes, 1));
   const rows: Measured[] = [];
   for (const scenario of chosenScenarios()) {
     const answering = { url: service.url, pid: service.child.pid ?? 0 };

@@ -58,7 +58,7 @@ export async function installCheckout(
       return (JSON.parse(line) as { key: string }).key;
     },
     serveProcess: async (more = {}, roles = ["api", "worker"]) =>
-      kept.use(endable(await startProcess({ ...environment, ...more }, roles, say, program))),
+      kept.use(endable(await startProcess({ ...environment, ...more }, roles, say, { program }))),
     [Symbol.asyncDispose]: async () => await kept.disposeAsync(),
   };
 }

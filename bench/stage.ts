@@ -21,8 +21,8 @@ export interface Stage {
   readonly rows: SqlRows;
   /** The keys of triggers that were answered, each with the body `triggerBody`. */
   readonly storedKeys: readonly string[];
-  /** The role `api` as a process of its own. */
-  serve(environment?: Record<string, string>): Promise<ServiceProcess>;
+  /** The role `api` as a process of its own, or as several that share a port. */
+  serve(environment?: Record<string, string>, processes?: number): Promise<ServiceProcess>;
 }
 
 const RUNS = 2_000;
@@ -73,8 +73,8 @@ export async function openStage(server: BenchServer, installation: Ground): Prom
   const apiKey = await installation.createKey("acme");
   const credentialId = await plantCredential(installation);
   const resultRunIds = await finishRuns(installation, apiKey);
-  const serve: Stage["serve"] = async (environment = {}) =>
-    await installation.serveProcess(environment, ["api"]);
+  const serve: Stage["serve"] = async (environment = {}, processes = 1) =>
+    await installation.serveProcess(environment, ["api"], processes);
   const service = await serve();
   const storedKeys = Array.from({ length: RUNS }, (_, index) => `stored-${index}`);
   const runIds = await trigger(openCaller(service.url, apiKey), storedKeys);

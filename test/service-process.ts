@@ -146,9 +146,10 @@ export async function startProcess(
   environment: Environment,
   roles: readonly string[],
   log: (text: string) => void,
-  program = OWN,
+  { program = OWN, processes = 1 }: { readonly program?: ServiceProgram; readonly processes?: number } = {},
 ): Promise<ServiceProcess> {
-  const child = start(["serve", "--roles", roles.join(",")], environment, program);
+  const more = processes === 1 ? [] : ["--processes", String(processes)];
+  const child = start(["serve", "--roles", roles.join(","), ...more], environment, program);
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   let errors = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

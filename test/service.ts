@@ -65,7 +65,11 @@ export interface Installation {
    */
   serve(extra?: Record<string, string>, roles?: readonly Role[]): Promise<RunningService>;
   /** Starts `latchkey serve …` as a process of its own. */
-  serveProcess(extra?: Record<string, string>, roles?: readonly Role[]): Promise<ServiceProcess>;
+  serveProcess(
+    extra?: Record<string, string>,
+    roles?: readonly Role[],
+    processes?: number,
+  ): Promise<ServiceProcess>;
   /** Everything that any service or command of this installation has logged so far. */
   logs(): string;
 }
@@ -126,8 +130,8 @@ export async function install(
       if (!needsProcess) return keep(await startHere(settings, roles, log));
       return keep(await startProcess(settings, roles, log));
     },
-    serveProcess: async (extra = {}, roles = ["api", "worker"]) =>
-      keep(await startProcess({ ...all, ...extra }, roles, log)),
+    serveProcess: async (extra = {}, roles = ["api", "worker"], processes = 1) =>
+      keep(await startProcess({ ...all, ...extra }, roles, log, { processes })),
     logs: () => logged,
     [Symbol.asyncDispose]: async () => {
       for (const service of running) await service.end("SIGKILL");
