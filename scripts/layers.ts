@@ -168,6 +168,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
 /** Places smaller than a folder that a fence opens for; `within` names the place whose other rules hold too. */
 export const SMALL_PLACES = [
   { name: "service/server.ts", within: "service", files: ["src/service/server.ts"] },
+  { name: "service/api-processes", within: "service", files: ["src/service/api-processes.ts"] },
   { name: "service/settings", within: "service", files: ["src/service/settings/**"] },
   { name: "db/embedded", within: "db", files: ["src/db/embedded*", "src/db/embedded*/**"] },
   { name: "engine/login", within: "engine", files: ["src/engine/login/**"] },
@@ -327,8 +328,10 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "child processes",
-    why: "only the embedded database, a worker's quarantine and browsers are programs that we start",
-    where: { only: ["db/embedded", "worker/quarantine", "outbound/browser"] },
+    why: "only the embedded database, a worker's quarantine, the processes of the api role and browsers are programs that we start",
+    where: {
+      only: ["db/embedded", "worker/quarantine", "outbound/browser", "service/api-processes"],
+    },
     modules: ["^(node:)?(child_process|cluster)$"],
   },
   {

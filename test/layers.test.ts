@@ -63,6 +63,7 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "engine/login": ["src/engine/login/login.ts", "src/engine/login/deep/er/probe.ts"],
   "lib/start-thread.ts": ["src/lib/start-thread.ts"],
   "nodes/author.ts": ["src/nodes/author.ts"],
+  "service/api-processes": ["src/service/api-processes.ts"],
   "service/server.ts": ["src/service/server.ts"],
   "service/settings": ["src/service/settings/settings.ts", "src/service/settings/deep/er/probe.ts"],
 };
@@ -178,7 +179,7 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "fastify @fastify/multipart", only: ["api", "hosted", "operator", "service/server.ts"] },
   {
     modules: "node:child_process child_process node:cluster",
-    only: ["db/embedded", "worker/quarantine", "outbound/browser"],
+    only: ["db/embedded", "worker/quarantine", "outbound/browser", "service/api-processes"],
   },
   {
     modules:

@@ -136,7 +136,10 @@ const serverOptions = (
 });
 
 /** docs/decisions/0013: the api role seals with the public key in the database. */
-const withoutMasterKey = ({ LATCHKEY_MASTER_KEY: _, ...rest }: Environment): Environment => rest;
+const withoutMasterKey = (environment: Environment): Environment => ({
+  ...environment,
+  LATCHKEY_MASTER_KEY: undefined,
+});
 
 /** One of several processes with the api role alone. The process that started it has migrated the database and maintains it. */
 export async function startApiProcess(
