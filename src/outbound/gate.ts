@@ -28,6 +28,8 @@ export interface GatePolicy {
   readonly redirectsMax: number;
   /** Longest body, decompressed. */
   readonly maxBytes: number;
+  /** A longer body is cut there instead of refused: the status is what counts. */
+  readonly cutsBody?: boolean;
   /** Where a body is streamed to, instead of into memory; null: it is read completely. */
   readonly keep?: KeepBody | null;
   /** Limit for everything: connecting, all hops, the whole body. */
@@ -281,7 +283,9 @@ async function readResponse(
       headers.set(name, typeof value === "string" ? value : value.join(", "));
   }
   const coding = readCoding(headers.get("content-encoding") ?? "", url.host);
-  const content = watchFailure(readBody(answer.body, coding, policy.maxBytes, url.host));
+  // Leaving the body before its end destroys it, which it reports as an error of its own.
+  if (policy.cutsBody === true) answer.body.on("error", () => undefined);
+  const content = watchFailure(readBody(answer.body, coding, policy, url.host));
   try {
     const kept = policy.keep ? await storeBody(content.chunks, policy.keep) : null;
     const body =

@@ -42,7 +42,7 @@ export function readCoding(header: string, host: string): Coding {
 export async function* readBody(
   body: Readable,
   coding: Coding,
-  maxBytes: number,
+  { maxBytes, cutsBody = false }: { readonly maxBytes: number; readonly cutsBody?: boolean },
   host: string,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let bytes = 0;
@@ -51,8 +51,12 @@ export async function* readBody(
   try {
     for await (const chunk of decoded as AsyncIterable<Uint8Array>) {
       bytes += chunk.length;
-      if (bytes > maxBytes)
-        throw new GateError("too_large", `the response of ${host} is over ${maxBytes} bytes, decompressed`);
+      if (bytes > maxBytes) {
+        if (!cutsBody)
+          throw new GateError("too_large", `the response of ${host} is over ${maxBytes} bytes, decompressed`);
+        yield chunk.subarray(0, chunk.length - (bytes - maxBytes));
+        return;
+      }
       yield chunk;
     }
   } catch (error) {

@@ -8,7 +8,11 @@ import { deliverWebhooks } from "#actions/webhooks/deliver-webhooks.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
 import { limits } from "#domain/limits.ts";
-import { addDeliveryJobs, deleteOldEvents } from "#db/webhooks/webhook-deliveries.ts";
+import {
+  addDeliveryJobs,
+  deleteOldEvents,
+  deleteOrphanedDeliveries,
+} from "#db/webhooks/webhook-deliveries.ts";
 import { freeJobs, freeOrphanedJobs, savePoolIds } from "#db/runs/workers.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
@@ -154,6 +158,7 @@ export class Chores {
     await logFailure(log, async () => await addUpStoredBytes(db));
     await logFailure(log, async () => {
       while ((await deleteOldEvents(db, limits.webhookKeptMs, OLD_EVENTS_AT_ONCE)) === OLD_EVENTS_AT_ONCE);
+      await deleteOrphanedDeliveries(db);
     });
   }
 }

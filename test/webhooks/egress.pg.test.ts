@@ -36,33 +36,3 @@ test("an endpoint at a private address, by number or by name, is refused without
   for (const { failure } of await failures()) assert.match(failure, /address/);
   assert.equal(trap.connections, 0);
 });
-
-test("a redirect is a failed attempt: it is not followed", async (context) => {
-  const trap = await startReceiver();
-  const front = await startReceiver(() => ({ status: 307, headers: { location: trap.url } }));
-  const installation = await install();
-  context.after(async () => {
-    await installation[Symbol.asyncDispose]();
-    await trap.close();
-    await front.close();
-  });
-  await installation.apply("account: acme\nallowed_origins: [http://localhost:3000]");
-  await installation.serve();
-  const { stdout } = await runCommand(installation, 0, [
-    "webhooks",
-    "create",
-    "--account",
-    "acme",
-    front.url,
-    "--json",
-  ]);
-  const { id } = JSON.parse(stdout);
-  await runCommand(installation, 0, ["webhooks", "ping", id]);
-  const { db } = installation.database;
-  await until(
-    "it was tried",
-    async () => (await db.query(`select 1 from webhook_attempt where status = 307`)).length === 1,
-  );
-  assert.equal(trap.connections, 0);
-  assert.equal(front.connections, 1);
-});

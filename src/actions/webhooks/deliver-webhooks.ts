@@ -19,7 +19,7 @@ import { isDelivered, nextAttemptInMs, renderEvent, type DisabledReason } from "
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import type { Clock } from "#lib/clock.ts";
 import { failpoint } from "#lib/failpoint.ts";
-import type { Log } from "#lib/log.ts";
+import { describeError, type Log } from "#lib/log.ts";
 import type { Random } from "#lib/random.ts";
 import { retryAfterMs } from "#lib/retry-delay.ts";
 import { webhookHeaders } from "#lib/webhook-signature.ts";
@@ -89,7 +89,8 @@ async function openSecrets(
   );
 }
 
-type Attempt = AttemptRecord & { readonly isStopped: boolean };
+/** `isOwnFault`: it ended here, because the service stops or could not make the request, and says nothing of the endpoint. */
+type Attempt = AttemptRecord & { readonly isOwnFault: boolean };
 
 async function attempt(
   services: DeliveryServices,
@@ -99,10 +100,8 @@ async function attempt(
   stopped: AbortSignal,
 ): Promise<Attempt> {
   const beganAtMs = services.clock.now();
-  const body = renderEvent(delivery);
-  await failpoint("webhook.before_send");
-  const sent = await send(services.gate, endpoint.url, delivery, body, secrets, stopped);
-  const answered = sent instanceof GateError ? null : sent;
+  const sent = await renderAndSend(services, endpoint, secrets, delivery, stopped);
+  const answered = typeof sent === "string" || sent instanceof GateError ? null : sent;
   const isStopped = answered === null && stopped.aborted;
   const status = answered?.status ?? null;
   const result = { status, retryAfterMs: answered && retryAfterMs(answered.headers) };
@@ -114,12 +113,37 @@ async function attempt(
     beganAt: delivery.beganAt,
     durationMs: Math.round(services.clock.now() - beganAtMs),
     status,
-    failure: sent instanceof GateError ? sent.message.slice(0, FAILURE_CHARACTERS_MAX) : null,
+    failure: typeof sent === "string" ? sent : failureOf(sent),
     answer: answered === null ? "" : beginningOf(answered),
     isDelivered: delivered,
     nextInMs: delivered ? null : isStopped ? 0 : nextAttemptInMs(delivery.tries, result, random),
-    isStopped,
+    isOwnFault: isStopped || typeof sent === "string",
   };
+}
+
+const failureOf = (sent: GateResponse | GateError): string | null =>
+  sent instanceof GateError ? sent.message.slice(0, FAILURE_CHARACTERS_MAX) : null;
+
+/** The answer, or why there is none; a text: the service's own fault. An event that can't be sent must not keep the others back. */
+async function renderAndSend(
+  { gate, log }: DeliveryServices,
+  { id: endpointId, url }: StoredEndpoint,
+  secrets: readonly string[],
+  delivery: ClaimedDelivery,
+  stopped: AbortSignal,
+): Promise<GateResponse | GateError | string> {
+  try {
+    const body = renderEvent(delivery);
+    await failpoint("webhook.before_send");
+    return await send(gate, url, delivery, body, secrets, stopped);
+  } catch (error) {
+    log.error(
+      { ...describeError(error), endpointId, eventId: delivery.id, type: delivery.type },
+      "an event could not be sent to its webhook endpoint",
+    );
+    const name = error instanceof Error ? error.name : "unknown";
+    return `an error of Latchkey kept the event from being sent (${name}): see the log of the service`;
+  }
 }
 
 const RANDOM_STEPS = 1_000;
@@ -149,6 +173,7 @@ async function send(
         // A redirect is a failure like any other status.
         redirectsMax: 0,
         maxBytes: limits.webhookAnswerBytesMax,
+        cutsBody: true,
         timeoutMs: limits.webhookTimeoutMs,
       },
       stopped,
@@ -172,8 +197,8 @@ async function noteHealth(
   attempts: readonly Attempt[],
 ): Promise<boolean> {
   const { db } = services;
-  const counted = attempts.filter(({ isStopped }) => !isStopped);
-  if (counted.length === 0) return false;
+  const counted = attempts.filter(({ isOwnFault }) => !isOwnFault);
+  if (counted.length === 0) return true;
   if (counted.some(({ status }) => status === GONE)) {
     await disable(services, endpoint, "gone");
     return false;

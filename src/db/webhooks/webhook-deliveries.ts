@@ -270,3 +270,25 @@ export async function deleteOldEvents(db: Database, keptMs: number, limit: numbe
     { retry: true },
   );
 }
+
+/**
+ * Deletes what deleted endpoints have left: events that were written, or attempts that ended, while their endpoint was being deleted.
+ * References would prevent them, at the cost of every run. Returns how many rows.
+ */
+export async function deleteOrphanedDeliveries(db: Database): Promise<number> {
+  let total = 0;
+  for (const table of ["webhook_delivery", "webhook_attempt"]) {
+    // By the index from endpoint to endpoint, however many rows each has.
+    const rows = await db.query(
+      `with recursive named(id) as (
+         select min(endpoint_id) from ${table}
+         union all
+         select (select min(endpoint_id) from ${table} where endpoint_id > named.id) from named where named.id is not null)
+       delete from ${table} where endpoint_id in (
+         select id from named where id is not null and not exists (select from webhook_endpoint where webhook_endpoint.id = named.id))
+       returning 1`,
+    );
+    total += rows.length;
+  }
+  return total;
+}
