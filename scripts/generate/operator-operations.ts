@@ -113,6 +113,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   blueprints.startRun,
   strategies.listStrategies,
   strategies.readStrategy,
+  strategies.previewForm,
   strategies.listStrategyVersions,
   strategies.readStrategyVersion,
   strategies.publishStrategyVersion,

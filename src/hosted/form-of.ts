@@ -1,6 +1,7 @@
 import { issueCsrf, type HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
+import type { Strategy } from "#domain/strategy.ts";
 import { credentialOrigins } from "#strategies/registry.ts";
 import { signInHostOf } from "./oauth-routes.ts";
 import type { FormNotice, FormPage } from "./pages/form-page.ts";
@@ -15,6 +16,11 @@ export interface Shown {
   readonly isElsewhere?: boolean | undefined;
 }
 
+/** The hosts that may receive a credential of the strategy. */
+export const targetHosts = (strategy: Strategy): readonly string[] => [
+  ...new Set(credentialOrigins(strategy).map((origin) => new URL(origin).host)),
+];
+
 /** The form of a session: the same on a page and in a frame. */
 export async function formPage(
   services: Services,
@@ -25,7 +31,7 @@ export async function formPage(
     brand,
     strategyName: strategy.name,
     description: strategy.description,
-    targetHosts: [...new Set(credentialOrigins(strategy).map((origin) => new URL(origin).host))],
+    targetHosts: targetHosts(strategy),
     returnHost: redirectTo === null ? null : new URL(redirectTo).host,
     cancelTo,
     fields: strategy.fields,

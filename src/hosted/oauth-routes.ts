@@ -78,8 +78,10 @@ const getReturn: Handler = async (services, request, reply) => {
   switch (outcome.kind) {
     case "unknown":
       return await sendPage(reply, 400, renderSignInUnknown(shell));
-    case "expired":
-      return await sendPage(reply, 410, renderExpired(shell));
+    case "expired": {
+      const { brand, backTo: back } = outcome.hosted;
+      return await sendPage(reply, 410, renderExpired({ ...shell, brand }, { back }));
+    }
     case "completed": {
       const { hosted } = outcome;
       if (hosted.session.embeddedSessionId === null)

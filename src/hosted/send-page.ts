@@ -34,6 +34,10 @@ export async function sendPage(
   );
 }
 
+/** The path of the pages, as browsers know it. */
+export const basePath = (services: Services): string =>
+  new URL(services.publicUrl()).pathname.replace(/\/$/, "") + PREFIX;
+
 /** The shell of a page, in the chosen language or else in the browser's. */
 export function shellFor(
   services: Services,
@@ -49,7 +53,7 @@ export function shellFor(
   const language = chosenLanguage(request.query) ?? more.language ?? null;
   return {
     wording: wordingOf(language ?? negotiateLanguage(request.headers["accept-language"])),
-    base: new URL(services.publicUrl()).pathname.replace(/\/$/, "") + PREFIX,
+    base: basePath(services),
     brand: more.brand ?? null,
     isRepeatable: more.isRepeatable ?? false,
   };

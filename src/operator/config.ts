@@ -7,7 +7,7 @@ import { startRun } from "#actions/operators/start-run.ts";
 import type * as ofBlueprints from "#contract/operator/blueprints.ts";
 import type * as ofConfig from "#contract/operator/config.ts";
 import type * as ofStrategies from "#contract/operator/strategies.ts";
-import type { Context, Handler } from "./context.ts";
+import type { Context, Handler, SharedHttp } from "./context.ts";
 
 type Params = Readonly<Record<string, string>>;
 
@@ -19,6 +19,12 @@ const versionOf = (params: Params): string => params["version"] ?? "";
 
 export const postCheck: Handler<typeof ofConfig.checkConfig> = async ({ services, caller }, { body }) =>
   await change.checkTyped(services, caller, body.documents, body.language ?? "en");
+
+export const postPreview =
+  (render: SharedHttp["renderFormPreview"]): Handler<typeof ofStrategies.previewForm> =>
+  async ({ services, caller }, { body: { text, ...look } }) => ({
+    page: render(services, { ...(await change.previewTyped(services, caller, text)), ...look }),
+  });
 
 export const postPlan: Handler<typeof ofConfig.planConfig> = async ({ services, caller }, { body }) =>
   await change.planTyped(services, caller, body.documents, body.base_version);

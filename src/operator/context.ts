@@ -2,7 +2,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { OperatorCaller, Principal } from "#actions/operators/operator-caller.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorAnswer, OperatorInput, OperatorOperation } from "#contract/operator/operation.ts";
+import type { Brand } from "#domain/branding.ts";
+import type { Language } from "#domain/language.ts";
 import type { PersonalPermission } from "#domain/operator.ts";
+import type { Strategy } from "#domain/strategy.ts";
 import type { JsonTree } from "#lib/json-text.ts";
 import type { Log } from "#lib/log.ts";
 
@@ -14,6 +17,16 @@ export interface SharedHttp {
     /** `sender`: null if no one is signed in. */
     limit: { readonly bytesMax: number; readonly sender: string | null },
   ): Promise<ReadonlyMap<string, JsonTree>>;
+  /** The hosted page of a strategy, as HTML. */
+  renderFormPreview(services: Services, preview: FormPreview): string;
+}
+
+/** What a preview shows. */
+export interface FormPreview {
+  readonly strategy: Strategy;
+  readonly brand: Brand;
+  readonly language: Language;
+  readonly scheme: "light" | "dark";
 }
 
 /** The context of a handler that needs no sign-in. */

@@ -59,7 +59,7 @@ export function registerOperator(app: FastifyInstance, services: Services, http:
       addPeople(add);
       addWork(add);
       addInstallation(add);
-      addConfiguration(add);
+      addConfiguration(add, http);
     },
     { prefix: "/operator/v1" },
   );
@@ -178,7 +178,7 @@ function addInstallation({ route }: Adder): void {
 }
 
 /** Documents. */
-function addConfiguration({ route }: Adder): void {
+function addConfiguration({ route }: Adder, http: SharedHttp): void {
   route(ofConfig.checkConfig, config.postCheck);
   route(ofConfig.planConfig, config.postPlan);
   route(ofConfig.applyConfig, config.postApply);
@@ -202,6 +202,7 @@ function addConfiguration({ route }: Adder): void {
 
   route(ofStrategies.listStrategies, config.getStrategies);
   route(ofStrategies.readStrategy, config.getStrategy);
+  route(ofStrategies.previewForm, config.postPreview(http.renderFormPreview));
   route(ofStrategies.listStrategyVersions, config.strategyVersions.list);
   route(ofStrategies.readStrategyVersion, config.strategyVersions.read);
   route(ofStrategies.publishStrategyVersion, config.strategyVersions.publish);

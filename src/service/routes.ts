@@ -2,6 +2,7 @@ import { readJsonObject } from "#api/read-body.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { refuseApiAddress, registerApi } from "#api/routes.ts";
 import type { Services } from "#actions/services.ts";
+import { renderFormPreview } from "#hosted/form-preview.ts";
 import { isHostedPath, registerHosted, sendUnknown } from "#hosted/routes.ts";
 import { registerDashboard } from "#operator/dashboard.ts";
 import { registerOperator } from "#operator/routes.ts";
@@ -12,7 +13,7 @@ type App = Parameters<typeof registerApi>[0];
 export function registerRoutes(app: App, services: Services): void {
   registerApi(app, services);
   registerHosted(app, services);
-  registerOperator(app, services, { renderProblem, readJsonObject });
+  registerOperator(app, services, { renderProblem, readJsonObject, renderFormPreview });
   registerDashboard(app, services);
 }
 

@@ -327,6 +327,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
   },
   noteAtReview: "it changes nothing but who is shown at a review, for a minute",
   checkConfig: "it changes nothing",
+  previewForm: "it changes nothing",
   planConfig: "it changes nothing",
   applyConfig: {
     actions: ["config.apply"],
@@ -392,9 +393,7 @@ for (const { id, method, path, status } of changing) {
     assert.notEqual(await readState(stage.db), before);
     // What a run does by itself afterwards is no operator's.
     const entries = (await readEntries()).slice(count).filter(({ actor }) => actor === "operator");
-    assert.deepEqual(
-      entries.map(({ action }) => action),
-      effect.actions,
-    );
+    const actions = entries.map(({ action }) => action);
+    assert.deepEqual(actions, effect.actions);
   });
 }

@@ -157,8 +157,9 @@ test("the editor completes what may stand at a place", async () => {
 
 test("a strategy shows the form that it makes, also while it is written", async () => {
   await goTo("/strategies/acme/strat_portal", "Supplier portal");
-  const preview = page.getByRole("region", { name: "Preview of the form" });
-  await preview.getByLabel("Access token").waitFor();
+  const preview = page.getByRole("region", { name: "Preview of the form" }).frameLocator("iframe");
+  await preview.getByLabel("Access token", { exact: true }).waitFor();
+  await preview.getByRole("button", { name: "Show Access token" }).waitFor();
   await assertAccessible("a strategy");
   await page.getByRole("tab", { name: "Document" }).click();
   const editor = page.getByRole("textbox", { name: "The strategy's document" });

@@ -240,6 +240,32 @@ nodes:
   assert.deepEqual(new Set(entries.map((entry) => entry.run)), new Set([first, ...others]));
 });
 
+test("a strategy is previewed as the end users' own page: language, width and colour scheme are chosen", async () => {
+  await page.goto(`${stage.operators.service.url}/dashboard/strategies/acme/strat_shop`);
+  const section = page.getByRole("region", { name: "Preview of the form" });
+  const hosted = section.frameLocator("iframe");
+  const ground = async () =>
+    await hosted
+      .locator("body")
+      .evaluate((body) => body.ownerDocument.defaultView?.getComputedStyle(body).backgroundColor);
+  // The service's own style sheet and script are at work in it.
+  await hosted.getByRole("button", { name: /^Show / }).waitFor();
+  assert.equal(await ground(), "rgb(243, 245, 248)");
+  await section.getByText("Dark", { exact: true }).click();
+  await hosted.locator("html[data-theme=dark]").waitFor();
+  await until("the page is dark", async () => (await ground()) === "rgb(16, 20, 27)");
+  await section.getByLabel("Language of the preview").selectOption("Arabic");
+  await hosted.locator("html[lang=ar][dir=rtl]").waitFor();
+  await section.getByText("Phone", { exact: true }).click();
+  await until("it is as narrow as a phone", async () => {
+    const box = await section.locator("iframe").boundingBox();
+    return (box?.width ?? 1_000) <= 392;
+  });
+  // It may send no form, and open no window.
+  assert.equal(await section.locator("iframe").getAttribute("sandbox"), "allow-same-origin allow-scripts");
+  assert.deepEqual(await axe(page), []);
+});
+
 test("the credential is deleted, running again says so, and the audit log has all of it", async () => {
   await page.getByRole("link", { name: "Credentials" }).click();
   // The run that waits for its review holds nothing, and fails when it goes on.

@@ -99,12 +99,17 @@ const REFUSED = [
   "listAuditChains",
   "verifyAuditChain",
   "checkConfig",
+  "previewForm",
   "readProposal",
   "discardProposal",
 ];
 
 /** What these require. */
 const QUERIES: Readonly<Record<string, string>> = { search: "?q=acme", downloadResult: "?format=csv" };
+const BODIES: Readonly<Record<string, object>> = {
+  checkConfig: { documents: [{ file: "x.yaml", text: "account: acme" }] },
+  previewForm: { text: "account: acme", language: "en", scheme: "light" },
+};
 
 const asked = OPERATOR_OPERATIONS.filter(
   ({ permission }) => permission !== "open" && !isPersonal(permission),
@@ -134,7 +139,7 @@ test("what can't be cut is refused, and nothing else", async () => {
     if (operation.method !== "get" && !REFUSED.includes(operation.id)) continue;
     const answer = await ask(operation, "acme", {
       query: QUERIES[operation.id] ?? "",
-      body: operation.id === "checkConfig" ? { documents: [{ file: "x.yaml", text: "account: acme" }] } : {},
+      body: BODIES[operation.id] ?? {},
     });
     assert.equal(isRefused(answer), REFUSED.includes(operation.id), `${operation.id}: ${answer.text}`);
     assert.ok(answer.status < 500, `${operation.id}: ${answer.text}`);

@@ -130,6 +130,26 @@ test("a check names every problem with its place, as the command line does, and 
   assert.equal((await good("readBlueprint", ONE)).version, 1);
 });
 
+test("a preview is the hosted page of a strategy that need not be published; anything else is refused", async () => {
+  const draft = STRATEGY.replace("Acme-Portal", "Entwurf").replace("Schlüssel", "<b>Schlüssel</b>");
+  const wanted = { language: "de", scheme: "dark" };
+  const { page } = await good("previewForm", "/strategies/preview", { text: draft, ...wanted });
+  assert.match(
+    page,
+    /<html\s+lang="de"\s+dir="ltr"\s+data-theme="dark"\s*>[^]*<h1>[^]*Entwurf[^]*&lt;b&gt;Schlüssel/,
+  );
+  assert.match(page, /<strong><bdi>acme<\/bdi><\/strong>/, "the account's name as end users see it");
+  for (const [text, message] of [
+    [STRATEGY.replace("type: none", "type: nothing"), /login\.type/],
+    [BLUEPRINT, /Give the document of one strategy/],
+    [`${STRATEGY}---\n${STRATEGY.replace("strat_acme", "strat_other")}`, /Give the document of one strategy/],
+  ] as const) {
+    const refused = await browser.send("POST", "/strategies/preview", { text, ...wanted });
+    assert.equal(refused.status, 422);
+    assert.match(refused.text, message);
+  }
+});
+
 test("a plan says how many credentials a widened strategy will not reach", async () => {
   const hosts = (...all: readonly string[]): string =>
     `${STRATEGY.replaceAll("strat_acme", "strat_hosts")}hosts: [${all.join(", ")}]\n`;

@@ -85,6 +85,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   verifyAuditChain: "admin operator",
   exportAudit: "admin operator",
   checkConfig: "admin operator viewer",
+  previewForm: "admin operator viewer",
   planConfig: "admin operator viewer",
   applyConfig: "admin operator !",
   exportConfig: "admin operator viewer",
@@ -171,6 +172,7 @@ test("the router has the operations of the matrix and no other", async () => {
   registerOperator(app, stage.services(), {
     renderProblem: () => assert.fail("not called"),
     readJsonObject: () => assert.fail("not called"),
+    renderFormPreview: () => assert.fail("not called"),
   });
   await app.ready();
   await app.close();

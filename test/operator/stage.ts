@@ -17,6 +17,7 @@ import { newId } from "#lib/new-id.ts";
 import { Passwords } from "#lib/password.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { TokenBuckets } from "#lib/token-bucket.ts";
+import { renderFormPreview } from "#hosted/form-preview.ts";
 import { registerOperator } from "#operator/routes.ts";
 import { moveClock, setClock } from "../clock.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
@@ -135,7 +136,11 @@ export async function openOperatorStage(
       const app = Fastify();
       for (const method of app.supportedMethods)
         app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
-      registerOperator(app, { ...services(), publicUrl: () => publicUrl }, { renderProblem, readJsonObject });
+      registerOperator(
+        app,
+        { ...services(), publicUrl: () => publicUrl },
+        { renderProblem, readJsonObject, renderFormPreview },
+      );
       return {
         url: await app.listen({ host: "127.0.0.1", port: 0 }),
         [Symbol.asyncDispose]: async () => await app.close(),

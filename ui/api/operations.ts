@@ -208,6 +208,7 @@ export const readStrategy = endpoint<typeof strategies.readStrategy>(
   "get",
   "/accounts/{account}/strategies/{strategyId}",
 );
+export const previewForm = endpoint<typeof strategies.previewForm>("post", "/strategies/preview");
 export const listStrategyVersions = endpoint<typeof strategies.listStrategyVersions>(
   "get",
   "/accounts/{account}/strategies/{strategyId}/versions",

@@ -1,4 +1,5 @@
 import {
+  type keepPreviousData,
   MutationCache,
   QueryCache,
   QueryClient,
@@ -124,13 +125,21 @@ export const keyOf = <O extends OperatorOperation>(
 export function useRead<O extends OperatorOperation>(
   from: Endpoint<O>,
   input: InputOf<O>,
-  options: { readonly live?: boolean; readonly enabled?: boolean } = {},
+  options: {
+    readonly live?: boolean;
+    readonly enabled?: boolean;
+    /** Refreshes it this often, whether or not notifications arrive. */
+    readonly everyMs?: number;
+    readonly placeholderData?: typeof keepPreviousData;
+  } = {},
 ): UseQueryResult<OperatorAnswer<O>> {
   return useQuery<OperatorAnswer<O>>({
     queryKey: keyOf(from, input),
     queryFn: async ({ signal }) => await call(from, input, signal),
     enabled: options.enabled ?? true,
+    ...(options.placeholderData && { placeholderData: options.placeholderData }),
     refetchInterval: () => {
+      if (options.everyMs !== undefined) return options.everyMs;
       if (options.live !== true) return false;
       return isStreaming ? LIVE_MS.told : LIVE_MS.alone;
     },

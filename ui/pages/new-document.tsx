@@ -74,7 +74,7 @@ function NewDocument(props: {
                 )
               }
             >
-              {({ graph, form }) => (
+              {({ graph, form }, text) => (
                 <>
                   {graph && (
                     <Section title="Preview">
@@ -83,7 +83,7 @@ function NewDocument(props: {
                   )}
                   {form && (
                     <Section title="Form preview" isBare>
-                      <FormPreview form={form} />
+                      <FormPreview document={text} />
                     </Section>
                   )}
                 </>

@@ -107,7 +107,7 @@ function StrategyTabs(props: {
             <StrategyFacts of={strategy} />
           </Section>
           <Section title="Form preview" isBare>
-            <FormPreview form={strategy.form} />
+            <FormPreview document={strategy.yaml} />
           </Section>
         </Stack>
       </Tabs.Panel>
@@ -158,10 +158,10 @@ function StrategyDocument(props: {
       initial={strategy.yaml}
       onPublished={props.onPublished}
     >
-      {({ form }) =>
+      {({ form }, text) =>
         form && (
           <Section title="Form preview" isBare>
-            <FormPreview form={form} />
+            <FormPreview document={text} />
           </Section>
         )
       }

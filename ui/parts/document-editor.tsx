@@ -45,7 +45,7 @@ interface EditorProps {
     readonly id: string;
   }) => void;
   /** The preview of a document without problems. */
-  readonly children: (checked: Checked["documents"][number]) => ReactNode;
+  readonly children: (checked: Checked["documents"][number], text: string) => ReactNode;
 }
 
 /** Edits a document: shows its problems with their places and a preview, and publishes it. */
@@ -94,7 +94,7 @@ export function DocumentEditor(props: EditorProps) {
         <Problems label="Warnings" problems={warnings} onGo={(problem) => setGoTo({ ...problem })} />
       )}
       {checked.data?.documents.map((document) => (
-        <div key={`${document.kind} ${document.id}`}>{props.children(document)}</div>
+        <div key={`${document.kind} ${document.id}`}>{props.children(document, typed)}</div>
       ))}
       <PublishDialog
         text={isAsking ? text : null}

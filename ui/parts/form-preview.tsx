@@ -1,67 +1,100 @@
-import type { readStrategy } from "../api/operations.ts";
-import type { AnswerOf } from "../api/request.ts";
-import {
-  Checkbox,
-  Code,
-  FileInput,
-  NativeSelect,
-  Paper,
-  PasswordInput,
-  Stack,
-  Text,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
+import { Group, NativeSelect, SegmentedControl, Skeleton, Stack, Text } from "@mantine/core";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Language } from "#domain/language.ts";
+import { previewForm } from "../api/operations.ts";
+import { useRead } from "../api/queries.ts";
+import { FailureNote } from "./failure-note.tsx";
+import styles from "./form-preview.module.css";
 
-export type Form = AnswerOf<typeof readStrategy>["form"];
-type Field = Form["fields"][number];
+const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
+  en: "English",
+  de: "German",
+  fr: "French",
+  es: "Spanish",
+  it: "Italian",
+  pt: "Portuguese",
+  nl: "Dutch",
+  pl: "Polish",
+  ja: "Japanese",
+  ar: "Arabic",
+};
+const LANGUAGE_CHOICES = Object.entries(LANGUAGE_NAMES).map(([value, label]) => ({ value, label }));
 
-/** A preview of the hosted form. Nothing that is entered here is sent. */
-export function FormPreview({ form }: { readonly form: Form }) {
+type Screen = "phone" | "desktop";
+type Scheme = "light" | "dark";
+
+/** The hosted page itself, in a frame that can send nothing. `document` is a strategy without problems. */
+export function FormPreview({ document }: { readonly document: string }) {
+  const [language, setLanguage] = useState<Language>("en");
+  const [screen, setScreen] = useState<Screen>("desktop");
+  const [scheme, setScheme] = useState<Scheme>("light");
+  const preview = useRead(
+    previewForm,
+    { body: { text: document, language, scheme } },
+    { placeholderData: keepPreviousData },
+  );
   return (
-    <Paper withBorder radius="lg" p="lg" maw={440} component="section" aria-label="Preview of the form">
-      <Stack gap="md">
-        <div>
-          <Text fw={650} size="lg">
-            {form.name}
-          </Text>
-          {form.description !== null && (
-            <Text size="sm" c="dimmed">
-              {form.description}
-            </Text>
-          )}
-        </div>
-        {form.fields.length === 0 && <Text size="sm">The form has no fields.</Text>}
-        {form.fields.map((field) => (
-          <Control key={field.key} field={field} />
-        ))}
-      </Stack>
-    </Paper>
+    <Stack gap="sm" component="section" aria-label="Preview of the form">
+      <Group gap="sm" align="end">
+        <NativeSelect
+          aria-label="Language of the preview"
+          data={LANGUAGE_CHOICES}
+          value={language}
+          onChange={(event) => setLanguage(event.currentTarget.value as Language)}
+        />
+        <Choice
+          label="Screen of the preview"
+          value={screen}
+          onChange={setScreen}
+          data={[
+            { value: "desktop", label: "Desktop" },
+            { value: "phone", label: "Phone" },
+          ]}
+        />
+        <Choice
+          label="Colour scheme of the preview"
+          value={scheme}
+          onChange={setScheme}
+          data={[
+            { value: "light", label: "Light" },
+            { value: "dark", label: "Dark" },
+          ]}
+        />
+      </Group>
+      {preview.error && <FailureNote error={preview.error} />}
+      {preview.data === undefined ? (
+        !preview.error && <Skeleton h={640} radius="lg" />
+      ) : (
+        <iframe
+          className={styles["frame"]}
+          title="The hosted page"
+          data-screen={screen}
+          data-scheme={scheme}
+          // It inherits the dashboard's Content-Security-Policy: only the service's own scripts, styles and images.
+          sandbox="allow-same-origin allow-scripts"
+          srcDoc={preview.data.page}
+        />
+      )}
+      <Text size="sm" c="dimmed">
+        What end users see, with the account’s branding. Nothing that is entered here is sent.
+      </Text>
+    </Stack>
   );
 }
 
-function Control({ field }: { readonly field: Field }) {
-  const common = {
-    label: field.is_required ? field.label : `${field.label} (optional)`,
-    ...(field.help !== null && { description: field.help }),
-    autoComplete: "off",
-  };
-  const placeholder = field.placeholder ?? undefined;
-  if (field.type === "checkbox") return <Checkbox label={common.label} description={field.help} />;
-  if (field.type === "select")
-    return <NativeSelect {...common} data={field.options.map(({ value, label }) => ({ value, label }))} />;
-  if (field.type === "file") return <FileInput label={common.label} description={field.help} />;
-  if (field.type === "textarea")
-    return <Textarea {...common} {...(placeholder !== undefined && { placeholder })} />;
-  if (field.type === "headers")
-    return (
-      <div>
-        <Text size="sm" fw={500}>
-          {common.label}
-        </Text>
-        <Code>name: value</Code>
-      </div>
-    );
-  const Input = field.is_secret ? PasswordInput : TextInput;
-  return <Input {...common} {...(placeholder !== undefined && { placeholder })} />;
+function Choice<T extends string>(props: {
+  readonly label: string;
+  readonly value: T;
+  readonly data: { readonly value: T; readonly label: string }[];
+  readonly onChange: (value: T) => void;
+}) {
+  return (
+    <SegmentedControl
+      aria-label={props.label}
+      value={props.value}
+      onChange={(value) => props.onChange(value as T)}
+      data={props.data}
+    />
+  );
 }

@@ -19,13 +19,15 @@ interface Result {
 }
 
 const PAUSE_MS = 150;
+/** A run can be found at most two seconds after its trigger: a search that came before is repeated. */
+const AGAIN_MS = 2_000;
 
 /** Searches everything while one types. Arrows choose, Enter opens. */
 export function SearchDialog({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState("");
   const [, go] = useLocation();
   const [asked] = useDebouncedValue(text.trim(), PAUSE_MS);
-  const found = useRead(search, { query: { q: asked } }, { enabled: asked !== "" });
+  const found = useRead(search, { query: { q: asked } }, { enabled: asked !== "", everyMs: AGAIN_MS });
   const results = asked === "" || asked !== text.trim() ? [] : resultsOf(asked, found.data);
   const combobox = useCombobox({ opened: true });
   const { selectFirstOption } = combobox;

@@ -13,7 +13,11 @@ import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list
 import type { Needs } from "#actions/services.ts";
 import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import type { Language } from "#domain/language.ts";
-import { Problem } from "#domain/problem.ts";
+import { invalidField, Problem } from "#domain/problem.ts";
+import { findAccountById, findAccountBySlug } from "#db/accounts.ts";
+import type { Brand } from "#domain/branding.ts";
+import { readStrategy, type Strategy } from "#domain/strategy.ts";
+import { readBrand } from "#actions/sessions/hosted-session.ts";
 import { describeBlueprint } from "./describe-blueprint.ts";
 import { describeForm } from "./describe-form.ts";
 import { cutKnown, namesOfLimit, requireDocumentsWithin } from "./account-limit.ts";
@@ -55,6 +59,28 @@ export async function checkTyped(
       graph: each.kind === "blueprint" ? describeBlueprint(each.document).graph : null,
       form: each.kind === "strategy" ? describeForm(each.document, language) : null,
     })),
+  };
+}
+
+/** A checked strategy, and the appearance of its account. Changes nothing. Throws Problem 422 with every problem. */
+export async function previewTyped(
+  services: Needs<"db" | "secretSources">,
+  caller: Principal,
+  text: string,
+): Promise<{ readonly strategy: Strategy; readonly brand: Brand }> {
+  const { db } = services;
+  const source = { file: "document.yaml", text };
+  const { checked, problems } = await checkConfigHere(db, [source], checkOf(services, caller));
+  if (problems.length > 0) throw refusal(problems);
+  const [document, ...others] = checked;
+  if (document?.kind !== "strategy" || others.length > 0)
+    throw invalidField("text", "Give the document of one strategy.");
+  const account = await findAccountBySlug(db, document.account);
+  const branded = account && (await findAccountById(db, account.id));
+  return {
+    strategy: readStrategy(document.document),
+    // Of an account that is not published yet, only the name is known.
+    brand: readBrand(branded ?? { name: document.account, branding: null }),
   };
 }
 

@@ -20,7 +20,7 @@ import type { Needs, Services } from "#actions/services.ts";
 export type FinishOutcome =
   /** The session is still pending: the end user may try again. */
   | { readonly kind: "retry"; readonly hosted: HostedSession; readonly reason: "refused" | "failed" }
-  | { readonly kind: "expired" }
+  | { readonly kind: "expired"; readonly hosted: HostedSession }
   | { readonly kind: "completed"; readonly hosted: HostedSession };
 
 /** The parameters with which a target's own login redirected a browser back. Secret. */
@@ -87,7 +87,9 @@ export async function closedOutcome(
   { session }: HostedSession,
 ): Promise<FinishOutcome> {
   const now = await readHostedById(services, session.accountId, session.id);
-  return now.session.status === "completed" ? { kind: "completed", hosted: now } : { kind: "expired" };
+  return now.session.status === "completed"
+    ? { kind: "completed", hosted: now }
+    : { kind: "expired", hosted: now };
 }
 
 /** The credential and its tokens, in the transaction that completes the session. False: it was not pending any more. */

@@ -37,7 +37,7 @@ export async function finishOAuth(
   if (hosted.accountSlug !== callback.accountSlug || attempt.strategyId !== callback.strategyId)
     return { kind: "unknown" };
   if (hosted.session.status === "completed") return { kind: "completed", hosted };
-  if (hosted.session.status === "expired") return { kind: "expired" };
+  if (hosted.session.status === "expired") return { kind: "expired", hosted };
   if (attempt.isUsed || !(await useOAuthAttempt(services.db, attempt.stateHash))) return { kind: "unknown" };
   const answer = {
     state,

@@ -34,6 +34,8 @@ export interface HostedSession {
   readonly redirectTo: string | null;
   /** Where the end user goes who cancels; null: the form has no such link. */
   readonly cancelTo: string | null;
+  /** The customer's page to which an end user may return from a session that is over; null: none is known. */
+  readonly backTo: string | null;
 }
 
 const NO_BRANDING = { accentColor: null, supportUrl: null, logo: null } as const;
@@ -59,7 +61,7 @@ export async function readHostedById(
 }
 
 /** An account, as its end users see it. */
-export const readBrand = (account: BrandedAccount): Brand => ({
+export const readBrand = (account: Pick<BrandedAccount, "name" | "branding">): Brand => ({
   ...NO_BRANDING,
   ...account.branding,
   name: account.branding?.name ?? account.name,
@@ -76,8 +78,12 @@ export async function readHosted(services: Needs<"db">, session: StoredSession):
     "the session's strategy",
   );
   // Checked again at the redirect: the allowlist may have changed since the session was created (docs/decisions/0018).
-  const wayBack = (url: string | null): string | null =>
-    url !== null && checkReturnUrl(url, account.allowedOrigins).ok ? appendSessionId(url, session.id) : null;
+  const admit = (url: string | null): string | null =>
+    url !== null && checkReturnUrl(url, account.allowedOrigins).ok ? url : null;
+  const wayBack = (url: string | null): string | null => {
+    const admitted = admit(url);
+    return admitted === null ? null : appendSessionId(admitted, session.id);
+  };
   return {
     session,
     brand: readBrand(account),
@@ -85,6 +91,7 @@ export async function readHosted(services: Needs<"db">, session: StoredSession):
     strategy,
     redirectTo: wayBack(session.returnUrl),
     cancelTo: wayBack(session.cancelUrl),
+    backTo: admit(session.returnUrl) ?? admit(session.cancelUrl),
   };
 }
 

@@ -1,6 +1,8 @@
 import { Type } from "#lib/type.ts";
 import { absent, form, inForce, listed, versionOperations } from "./config.ts";
-import { closed, page, text } from "./fields.ts";
+import { LANGUAGES } from "#domain/language.ts";
+import { limits } from "#domain/limits.ts";
+import { closed, oneOf, page, text } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const TAG = "Strategies";
@@ -35,6 +37,26 @@ export const readStrategy = defineOperation({
   permission: "config.read",
   answer: closed({ ...seen, form, yaml: text("The document.") }, { title: "StrategyDetail" }),
   failures: absent("strategy"),
+});
+
+export const previewForm = defineOperation({
+  id: "previewForm",
+  method: "post",
+  path: "/strategies/preview",
+  summary: "Preview the hosted form of a strategy",
+  description:
+    "The page that end users see, as HTML, with the branding of the strategy's account. The document need not be published. Changes nothing.",
+  permission: "config.read",
+  body: closed({
+    text: Type.String({
+      maxLength: limits.configBodyBytesMax,
+      description: "One strategy, as YAML or JSON.",
+    }),
+    language: oneOf(LANGUAGES, "The language of the page."),
+    scheme: oneOf(["light", "dark"], "Its colour scheme."),
+  }),
+  bodyBytesMax: limits.configBodyBytesMax,
+  answer: closed({ page: text("The page: a complete HTML document.") }, { title: "FormPreview" }),
 });
 
 export const {

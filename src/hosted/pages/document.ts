@@ -1,7 +1,7 @@
 import type { Brand } from "#domain/branding.ts";
 import { LANGUAGES } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
-import { accentPath, assetPath, logoPath } from "#hosted/assets.ts";
+import { accentPath, assetPath, logoPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type Wording } from "#hosted/texts/texts.ts";
 import { LANGUAGE_NAMES } from "#hosted/texts/wordings.ts";
 
@@ -14,6 +14,8 @@ export interface Shell {
   readonly brand: Brand | null;
   /** Whether the address returns the same page again, so that it can be requested in another language. */
   readonly isRepeatable: boolean;
+  /** The colour scheme; undefined: the browser's. */
+  readonly scheme?: "light" | "dark";
 }
 
 /** The content of a page inside its shell. */
@@ -26,14 +28,20 @@ export interface View {
 
 /** A complete page: it works without scripts and loads nothing from other origins. */
 export function renderDocument(shell: Shell, view: View): Html {
-  const { wording, base } = shell;
+  const { wording, base, scheme } = shell;
   const { language } = wording;
   return html`<!doctype html>
-    <html lang="${language}" dir="${directionOf(language)}">
+    <html
+      lang="${language}"
+      dir="${directionOf(language)}"
+      ${scheme !== undefined && html` data-theme="${scheme}"`}
+    >
       ${renderHead(
         shell,
         view.title,
-        html`${renderIcon(shell)} ${renderAccent(shell)}
+        html`${renderIcon(shell)}
+        ${scheme !== undefined && html`<link rel="stylesheet" href="${assetPath(base, "frame.css")}" />`}
+        ${renderAccent(shell, scheme === undefined ? accentPath : themesPath)}
         ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}`,
       )}
       <body>
