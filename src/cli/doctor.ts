@@ -137,10 +137,22 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
   return [
     ...url,
     ...(await describePurgeLag(db)),
+    ...(await describeBrowserLine(db)),
     ...(await listSecretConditions(db)).map(describeSecretCondition),
     ...(await listPlainHosts(db)).map(describePlain),
     ...(await listKeysWithoutScopes(db)),
     ...(await listFullAccounts(db, composition.config().quotas)),
+  ];
+}
+
+/** Runs hold nothing while they wait for a browser, so nothing else shows that none will come. */
+async function describeBrowserLine(db: Database): Promise<readonly string[]> {
+  const { countBrowserLine } = await import("#db/runs/browser-line.ts");
+  const { runs, isMissing } = await countBrowserLine(db);
+  if (runs === 0 || !isMissing) return [];
+  return [
+    `${runs === 1 ? "one run waits" : `${runs} runs wait`} for a browser, and no worker has one. Install Chromium where a worker runs (on Debian ` +
+      "and Ubuntu: apt install chromium-headless-shell), or set LATCHKEY_BROWSER to the path of one",
   ];
 }
 

@@ -212,6 +212,7 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["reruns", list_(run.reruns)],
     ["started", run.started_at && second(run.started_at)],
     ["ended", run.ended_at && second(run.ended_at)],
+    ["waits for", run.browser_wait && BROWSER_WAITS[run.browser_wait]],
     ["next poll", run.asks_again_at && second(run.asks_again_at)],
     ["error", run.failure_detail],
     ["purged", run.purged_at && `${second(run.purged_at)}${PURGED_BY[run.purge_reason ?? "unknown"]}`],
@@ -222,6 +223,12 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["lost workers", run.lost_leases === 0 ? null : String(run.lost_leases)],
   ];
 }
+
+const BROWSER_WAITS = {
+  missing:
+    "a browser, and no worker has one: install Chromium where a worker runs, or set LATCHKEY_BROWSER to the path of one",
+  taken: "a browser: other runs have all of them",
+} as const;
 
 const PURGED_BY = { retention: ", after its retention", operator: ", by an operator", unknown: "" } as const;
 

@@ -136,6 +136,8 @@ export const limits = {
   /** Time for which a run waits in its slot for a throttle; and the same for the first slot after it was called. */
   slotPatienceMs: 500,
   calledPatienceMs: 60_000,
+  /** Time for which a run waits in its slot for its first browser. */
+  browserPatienceMs: 500,
   /** docs/nodes/http.md: `until`. The shortest interval between two polls, and the longest polling time of a read. */
   pollEveryMsMin: 1_000,
   pollForMsMax: 7 * 86_400_000,

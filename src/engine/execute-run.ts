@@ -22,6 +22,7 @@ import type { EngineServices } from "./services.ts";
 import { Tallies } from "./tallies.ts";
 import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { RunClock } from "./waiting/run-clock.ts";
+import { browsersOf, queueWithoutBrowser } from "./waiting/take-browser.ts";
 
 /** Executes one run, from claimed to terminal, parked or handed back. */
 export async function executeRun(
@@ -34,6 +35,7 @@ export async function executeRun(
   const clock = new RunClock(services.clock, run.remainingMs, () => stop.abort(new RunStopped("timeout")));
   const tallies = new Tallies(services.clock, run.claimedAtMs);
   const { signal } = stop;
+  const own = { ...services, browsers: browsersOf(services, run, lease) };
   try {
     await failpoint("run.after_claim");
     if (run.lostLeases >= limits.lostLeasesMax) {
@@ -48,7 +50,7 @@ export async function executeRun(
     services.news.announce([run.id]);
     const plan = planOnce(await blueprintOf(services, run));
     await using opened = new AsyncDisposableStack();
-    await execute({ services, run, lease, plan, clock, signal, opened }, tallies);
+    await execute({ services: own, run, lease, plan, clock, signal, opened }, tallies);
     return { kind: "ended", accountId: run.accountId };
   } catch (error) {
     return await endRun(services, { run, lease, tallies, signal }, error);
@@ -69,6 +71,7 @@ async function blueprintOf(services: EngineServices, run: ClaimedRun): Promise<B
 /** The logins, then the nodes that the journal does not have, then the results. */
 async function execute(begun: RunLogin, tallies: Tallies): Promise<void> {
   const { services, run, lease } = begun;
+  await queueWithoutBrowser(services.browsers, run, begun.plan.blueprint);
   await failpoint("run.before_login");
   const loggedIn = await logIn(begun);
   await failpoint("run.after_login");

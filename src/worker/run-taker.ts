@@ -23,6 +23,8 @@ export interface TakerOptions {
   readonly workerId: () => string | null;
   /** Number of free slots. */
   readonly room: () => number;
+  /** Whether it takes runs that were called to a browser. */
+  readonly hasBrowser?: () => boolean;
   /** Runs in progress, by account. */
   readonly active: () => ReadonlyMap<string, number>;
   /** Begins a run, without waiting for it. */
@@ -195,7 +197,10 @@ export class RunTaker {
   }
 
   async #admit(accountId: string, share: number, workerId: string, isLikely: boolean): Promise<void> {
-    const { runs, isMore, mayWait } = await admitRuns(this.#options.db, accountId, workerId, share, isLikely);
+    const { runs, isMore, mayWait } = await admitRuns(this.#options.db, accountId, workerId, share, {
+      isLikely,
+      hasBrowser: this.#options.hasBrowser?.() ?? true,
+    });
     // Before they begin: the first one may end immediately.
     if (!mayWait) this.#idle.add(accountId);
     for (const run of runs) this.#options.begin(run, workerId);

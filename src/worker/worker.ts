@@ -2,6 +2,7 @@ import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
 import { indexRuns } from "#actions/upkeep/index-runs.ts";
 import { listAccountsToServe } from "#db/runs/admission.ts";
 import { callOverdueQueued } from "#db/runs/lines.ts";
+import { callToBrowsers, saveBrowsers } from "#db/runs/browser-line.ts";
 import { wakePolls } from "#db/runs/polls.ts";
 import type { ChangeListener } from "#db/runs/run-notifier.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
@@ -34,6 +35,7 @@ const WATCH_EVERY_MS = 1_000;
 const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const WAKE_POLLS_EVERY_MS = 1_000;
+const CALL_TO_BROWSERS_EVERY_MS = 1_000;
 const INDEX_RUNS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
@@ -78,6 +80,10 @@ export class Worker {
   #membership: Membership | null = null;
   #stopping = false;
   #idleLooks = 0;
+  /** Without one, it takes no runs that were called to a browser. */
+  #hasBrowser = false;
+  /** What its row has of its browsers. */
+  #saidBrowsers = "";
   readonly #idle = Promise.withResolvers<void>();
 
   private constructor(services: EngineServices, options: QuarantinedOptions & Partial<WorkerOptions>) {
@@ -94,6 +100,7 @@ export class Worker {
       takes: quarantine === null ? "suspect" : "plain",
       workerId: () => this.#membership?.workerId ?? null,
       room: () => this.#concurrency - this.#active.size,
+      hasBrowser: () => this.#hasBrowser,
       active: () => this.#countByAccount(),
       begin: (run, workerId) => this.#begin(run, workerId),
     });
@@ -108,10 +115,13 @@ export class Worker {
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
+    worker.#every(CALL_TO_BROWSERS_EVERY_MS, () => worker.#callToBrowsers());
+    services.browsers.watchPlaces(() => void worker.#logFailure(() => worker.#callToBrowsers()));
     let indexedToMs: number | null = null;
     worker.#every(INDEX_RUNS_EVERY_MS, async () => {
       indexedToMs = await indexRuns(services, indexedToMs);
     });
+    await worker.#logFailure(() => worker.#callToBrowsers());
     await worker.#takeRuns();
     // At the start and then rarely, and not as a chore: the folder is local, but a chore may run on another machine.
     void worker.#logFailure(() => sweepScratch(services));
@@ -312,6 +322,21 @@ export class Worker {
   async #wakePolls(): Promise<void> {
     const accountIds = await wakePolls(this.#services.db);
     if (accountIds.length > 0) this.#services.news.notifyRunnable(accountIds);
+  }
+
+  /** Calls runs that queue for a browser, while there are free places for them. */
+  async #callToBrowsers(): Promise<void> {
+    const { browsers, db, news } = this.#services;
+    const workerId = this.#membership?.workerId;
+    if (workerId === undefined || this.#stopping) return;
+    const { most, free } = await browsers.places();
+    this.#hasBrowser = most > 0;
+    const said = `${workerId} ${most}`;
+    if (said !== this.#saidBrowsers) await saveBrowsers(db, workerId, most);
+    this.#saidBrowsers = said;
+    if (free === 0) return;
+    const accountIds = await callToBrowsers(db, free);
+    if (accountIds.length > 0) news.notifyRunnable(accountIds);
   }
 
   #lookIdle(isWanted: boolean): void {

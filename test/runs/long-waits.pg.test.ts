@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { admitRuns } from "#db/runs/admission.ts";
+import { callToBrowsers } from "#db/runs/browser-line.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Installation } from "../service.ts";
 import { installForRuns } from "./any-blueprint.ts";
@@ -135,3 +136,20 @@ async function addRuns(count: number, copied: number | null): Promise<readonly s
   for (let index = 0; index < count; index++) ids.push(await addRun(["one"], copied));
   return ids;
 }
+
+test("a run that queues for a browser is called when a place is free, and only a worker with a browser takes it", async () => {
+  const runs = [await addRun([]), await addRun([]), await addRun([])];
+  const [first = "", second = ""] = runs;
+  await db.query(
+    "update run set line = 'browser', parked_at = app_now(), status = 'queued', progress_step = 'authenticating' where id = any($1)",
+    [runs],
+  );
+  assert.deepEqual(await admit(), [], "they hold nothing");
+  assert.equal((await callToBrowsers(db, 2)).length, 2);
+  assert.deepEqual(await callToBrowsers(db, 2), [], "two were called already, and nobody has taken them");
+  const withoutBrowser = await admitRuns(db, accountId, OWNER, 50, { isLikely: true, hasBrowser: false });
+  assert.deepEqual(withoutBrowser.runs, []);
+  assert.deepEqual(await admit(1), [first], "in the order of their triggers");
+  assert.equal((await callToBrowsers(db, 2)).length, 1, "the first one has its place");
+  assert.deepEqual(await admit(1), [second]);
+});

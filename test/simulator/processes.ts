@@ -205,6 +205,8 @@ function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
 }
 
 const NO_BROWSERS: EngineServices["browsers"] = {
+  places: async () => ({ most: 0, free: 0 }),
+  watchPlaces: () => {},
   open: async () => await Promise.reject(new Error("No browser is simulated.")),
   check: async () => await Promise.reject(new Error("No browser is simulated.")),
   sweep: async () => {},

@@ -92,6 +92,20 @@ function RunNotes({ run }: { readonly run: Run }) {
           Runs with the credential {run.waits_for} take turns. This one starts when the other has ended.
         </Note>
       )}
+      {run.browser_wait === "missing" && (
+        <Note tone="bad" title="No worker has a browser">
+          This run needs one and waits until a worker has one. Install Chromium where the workers run (on
+          Debian and Ubuntu: <code>apt install chromium-headless-shell</code>), or set{" "}
+          <code>LATCHKEY_BROWSER</code> to the path of one. The run holds nothing meanwhile, and its timeout
+          stands still.
+        </Note>
+      )}
+      {run.browser_wait === "taken" && (
+        <Note tone="quiet" title="Waiting for a browser">
+          Other runs have all browsers of the workers (<code>LATCHKEY_BROWSERS</code>). This one is called
+          when one of them is free, and its timeout stands still.
+        </Note>
+      )}
       {run.asks_again_at !== null && (
         <Note tone="waiting" title="Waiting for the target">
           A node polls the target; the next poll is <Time at={run.asks_again_at} />. The run holds nothing

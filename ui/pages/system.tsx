@@ -36,6 +36,13 @@ function SystemParts({ system }: { readonly system: System }) {
           Runs wait until there is one: start <code>latchkey serve</code> with the role <code>worker</code>.
         </Note>
       )}
+      {waitsInVain(system) && (
+        <Note tone="bad" title="Runs wait for a browser, and no worker has one">
+          Install Chromium where the workers run (on Debian and Ubuntu:{" "}
+          <code>apt install chromium-headless-shell</code>), or set <code>LATCHKEY_BROWSER</code> to the path
+          of one.
+        </Note>
+      )}
       {system.refused_rows.length > 0 && <RefusedRows rows={system.refused_rows} />}
       <Section title="Workers" isBare>
         <Workers workers={system.workers} />
@@ -84,6 +91,10 @@ function SystemParts({ system }: { readonly system: System }) {
     </Stack>
   );
 }
+
+const waitsInVain = ({ queue, workers }: System): boolean =>
+  queue.some(({ waits_for: reason }) => reason === "browser") &&
+  workers.every(({ browsers }) => browsers === 0);
 
 const FAULTS: Readonly<Record<System["refused_rows"][number]["fault"], string>> = {
   unsigned: "No signature",
@@ -134,6 +145,12 @@ function Workers({ workers }: { readonly workers: System["workers"] }) {
             ),
         },
         { title: "Runs", cell: ({ runs }) => runs },
+        {
+          title: "Browsers",
+          from: "sm",
+          cell: ({ browsers }) =>
+            browsers === 0 ? "None" : browsers === null ? "Not known" : `Up to ${browsers}`,
+        },
         { title: "Heartbeat", from: "xs", cell: ({ heartbeat_at: at }) => <Time at={at} /> },
         { title: "Started", from: "md", cell: ({ started_at: at }) => <Time at={at} /> },
       ]}

@@ -37,6 +37,7 @@ export async function getSystem({
       heartbeat_at: worker.heartbeatAt.toISOString(),
       is_alive: worker.isAlive,
       runs: worker.runs,
+      browsers: worker.browsers,
     })),
     queue: waiting.map(({ reason, runs, oldestAt }) => ({
       waits_for: reason,

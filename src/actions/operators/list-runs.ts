@@ -186,6 +186,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     reruns: [...run.reruns],
     purge_reason: run.purgeReason,
     waits_for: run.waitsFor,
+    browser_wait: run.browserWait,
     parked_at: iso(run.parkedAt),
     asks_again_at: iso(run.wakesAt),
     deadline_at: iso(run.deadlineAt),

@@ -18,6 +18,7 @@ const ALARMS_MAX = 100;
 const DELAY_SAMPLE_MS = 50;
 const REASONS: readonly WaitingReason[] = [
   "place",
+  "browser",
   "credential",
   "review",
   "write",

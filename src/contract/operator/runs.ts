@@ -165,6 +165,12 @@ export const readRun = defineOperation({
         oneOf(["retention", "operator"], "Why it was purged: its retention ended, or an operator did it."),
       ),
       waits_for: orNull(text("The credential that it waits for.")),
+      browser_wait: orNull(
+        oneOf(
+          ["missing", "taken"],
+          "Why it waits for a browser: no worker has one (`missing`), or other runs have all of them (`taken`).",
+        ),
+      ),
       parked_at: orNull(time("When it began to wait for a decision.")),
       asks_again_at: orNull(
         time("When the next poll of a node with `until` is due, if the run waits for it."),

@@ -7,8 +7,8 @@ const defineOperation = operationsOf("System");
 const waiting = Type.Array(
   closed({
     waits_for: oneOf(
-      ["place", "credential", "review", "write", "target", "worker", "nothing"],
-      "The reason for waiting: `place`: a concurrency limit; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `worker`; `nothing`: it is running.",
+      ["place", "browser", "credential", "review", "write", "target", "worker", "nothing"],
+      "The reason for waiting: `place`: a concurrency limit; `browser`: a browser of a worker; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `worker`; `nothing`: it is running.",
     ),
     runs: count("Number of runs."),
     oldest_at: time("The time at which the oldest began to wait."),
@@ -38,6 +38,7 @@ export const readSystem = defineOperation({
             description: "Whether it is healthy; if not, other workers take over its runs.",
           }),
           runs: count("Runs that it is executing."),
+          browsers: orNull(count("Browsers that it may run at once; 0: it has none. `null`: not known.")),
         }),
       ),
       queue: waiting,

@@ -1046,8 +1046,10 @@ create table worker (
   heartbeat_at timestamp with time zone default app_now() not null,
   beats bigint default 0 not null,
   server text default ''::text not null,
+  browsers integer,
   constraint worker_pkey PRIMARY KEY (id),
-  constraint worker_lock_key_key UNIQUE (lock_key)
+  constraint worker_lock_key_key UNIQUE (lock_key),
+  constraint worker_browsers CHECK ((browsers >= 0))
 );
 
 CREATE OR REPLACE FUNCTION public.app_now()

@@ -1,5 +1,7 @@
 import type { PageRequest } from "#domain/page-cursor.ts";
 import type { RunStatus } from "#domain/run.ts";
+import { ANY_BROWSER } from "#db/runs/browser-line.ts";
+import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import type { Database } from "#db/connection/pool.ts";
 
@@ -209,6 +211,8 @@ export interface DetailedRun extends ListedRun {
   /** When it polls a target again. */
   readonly wakesAt: Date | null;
   readonly waitsFor: string | null;
+  /** Why it queues for a browser, if it does. */
+  readonly browserWait: "missing" | "taken" | null;
   /** Lines of `domain/node-tally.ts`: those of its steps have the others. */
   readonly tally: Buffer | null;
   readonly retries: number;
@@ -235,6 +239,8 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
        case when run.parked_at is null then run.deadline_at end as "deadlineAt", ${CLAIMED_AT} as "claimedAt",
        case when run.line = '${CLOCK}' and run.ended_at is null
          then (select min(wakes_at) from run_poll where run_poll.run_id = run.id) end as "wakesAt",
+       case when run.line = '${BROWSER_LINE}' and run.parked_at is not null and run.ended_at is null
+         then case when ${ANY_BROWSER} then 'taken' else 'missing' end end as "browserWait",
        case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
          else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases",
        run.tally

@@ -1,3 +1,4 @@
+import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import type { Database } from "#db/connection/pool.ts";
 
@@ -10,6 +11,8 @@ export interface SeenWorker {
   /** Whether its lock is held and its heartbeat is recent, the criteria for a takeover by others. */
   readonly isAlive: boolean;
   readonly runs: number;
+  /** Browsers that it may run at once; 0: it has none; null: it has not said. */
+  readonly browsers: number | null;
 }
 
 export async function listSeenWorkers(db: Database, staleMs: number): Promise<readonly SeenWorker[]> {
@@ -19,6 +22,7 @@ export async function listSeenWorkers(db: Database, staleMs: number): Promise<re
          and exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
            and database = (select oid from pg_database where datname = current_database())
            and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "isAlive",
+       browsers,
        -- What has a lease is admitted: the index of leased runs.
        (select count(*)::int from run where lease_owner = worker.id and admitted_at is not null) as runs
      from worker order by started_at, worker.id`,
@@ -34,13 +38,21 @@ export interface WaitingRuns {
   readonly oldestSeconds: number;
 }
 
-export type WaitingReason = "place" | "credential" | "review" | "write" | "target" | "worker" | "nothing";
+export type WaitingReason =
+  | "place"
+  | "browser"
+  | "credential"
+  | "review"
+  | "write"
+  | "target"
+  | "worker"
+  | "nothing";
 
 /** `place`: a free slot. `target`: the next poll. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
 export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
     `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
-         when line = '${CLOCK}' then 'target' else 'place' end
+         when line = '${CLOCK}' then 'target' when line = '${BROWSER_LINE}' then 'browser' else 'place' end
          when parked_at is not null and exists (select from run_write write where write.run_id = run.id
            and write.status = 'in_doubt') then 'write'
          when parked_at is not null then 'review'

@@ -1,6 +1,7 @@
 import { runStatusesBefore } from "#domain/run.ts";
 import { chooseRuns, inTurn, LOAD, type Waiting } from "./choose-runs.ts";
 import { hasLeft } from "./left-runs.ts";
+import { BROWSER_LINE } from "./lines.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
   CLAIM,
@@ -24,6 +25,11 @@ const RESERVES = "";
 /** The maximum number of an account's runs that reserve slots at a time, oldest first. */
 const RESERVING_MAX = 20;
 
+interface AdmitOptions {
+  readonly isLikely?: boolean;
+  readonly hasBrowser?: boolean;
+}
+
 /** Runs given to a worker. */
 export interface Admitted {
   readonly runs: readonly ClaimedRun[];
@@ -39,29 +45,31 @@ export interface Admitted {
  * Admitted runs begin immediately: no backlog builds up before other accounts' runs. A run whose credential is busy is set aside until
  * the credential is free. A run that needs several credentials and repeatedly finds one busy reserves them after a while; otherwise it
  * would starve. Runs whose rows are locked are skipped until a later poll; those behind them are admitted, unless credentials limit them.
- * If the account's row is locked, this fails with `lock_not_available`. `isLikely`: the caller expects waiting runs.
+ * If the account's row is locked, this fails with `lock_not_available`. `isLikely`: the caller expects waiting runs. `hasBrowser`: the
+ * worker has a browser; without one, it leaves runs that need one to others.
  */
 export async function admitRuns(
   db: Database,
   accountId: string,
   owner: string,
   limit: number,
-  isLikely = false,
+  { isLikely = false, hasBrowser = true }: AdmitOptions = {},
 ): Promise<Admitted> {
   // Most polls find nothing, or no free slot, without a lock. Later events cause another poll.
   const seen = isLikely ? { waits: true, hasRoom: true } : await look(db, accountId);
   if (!seen.waits || !seen.hasRoom) return { runs: [], isMore: false, mayWait: seen.waits };
-  const plain = await admitPlain(db, accountId, owner, { limit, lookAt: limit });
+  const plain = await admitPlain(db, accountId, owner, { limit, lookAt: limit, hasBrowser });
   const { isAll } = plain;
   let { runs, mayWait } = plain;
   if (plain.isAnyLocked) {
     // Those behind a run that another transaction is changing, such as a cancel, don't wait for that.
     const left = limit - runs.length;
-    const behind = await admitPlain(db, accountId, owner, { limit: left, lookAt: left + LOOK_AHEAD });
+    const lookAt = left + LOOK_AHEAD;
+    const behind = await admitPlain(db, accountId, owner, { limit: left, lookAt, hasBrowser });
     [runs, mayWait] = [[...runs, ...behind.runs], true];
   }
   if (isAll || runs.length === limit) return { runs, isMore: false, mayWait };
-  const others = await admitByChoice(db, accountId, owner, limit - runs.length);
+  const others = await admitByChoice(db, accountId, owner, { limit: limit - runs.length, hasBrowser });
   return { runs: [...runs, ...others.runs], isMore: others.isMore, mayWait: true };
 }
 
@@ -74,7 +82,11 @@ async function admitPlain(
   db: Database,
   accountId: string,
   owner: string,
-  { limit, lookAt }: { readonly limit: number; readonly lookAt: number },
+  {
+    limit,
+    lookAt,
+    hasBrowser,
+  }: { readonly limit: number; readonly lookAt: number; readonly hasBrowser: boolean },
 ): Promise<{
   readonly runs: readonly ClaimedRun[];
   readonly isAll: boolean;
@@ -86,8 +98,8 @@ async function admitPlain(
     [
       { name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] },
       {
-        name: "admit_plain_runs",
-        text: ADMIT_PLAIN,
+        name: nameFor("admit_plain_runs", hasBrowser),
+        text: hasBrowser ? ADMIT_PLAIN.any : ADMIT_PLAIN.withoutBrowser,
         values: [accountId, owner, runStatusesBefore("running"), limit, lookAt],
       },
     ],
@@ -113,15 +125,15 @@ async function admitByChoice(
   db: Database,
   accountId: string,
   owner: string,
-  limit: number,
+  { limit, hasBrowser }: { readonly limit: number; readonly hasBrowser: boolean },
 ): Promise<Omit<Admitted, "mayWait">> {
   const admit = async (tx: Database): Promise<Omit<Admitted, "mayWait">> => {
     // Sent together and executed in order: later ones see everything committed before the lock was acquired.
     const [, [room], freed, first] = await Promise.all([
       tx.query({ name: "lock_account", text: LOCK_ACCOUNT, values: [accountId] }),
       tx.query<{ free: number }>({ name: "read_account_room", text: ROOM, values: [accountId] }),
-      listFreed(tx, accountId, limit),
-      listWaiting(tx, accountId, limit),
+      listFreed(tx, accountId, limit, hasBrowser),
+      listWaiting(tx, accountId, limit, hasBrowser),
     ]);
     const wanted = Math.min(limit, room?.free ?? 0);
     if (wanted <= 0) return { runs: [], isMore: false };
@@ -133,7 +145,7 @@ async function admitByChoice(
       const isMore = chosen.length < wanted && new Set(ready.map(({ id }) => id)).size >= lookedAt;
       if (isMore && looks < LOOKS_MAX) {
         lookedAt = wanted + LOOK_AHEAD;
-        ready = await listWaiting(tx, accountId, lookedAt);
+        ready = await listWaiting(tx, accountId, lookedAt, hasBrowser);
         continue;
       }
       return { runs: await takeLeases(tx, chosen, waiting, owner), isMore };
@@ -173,6 +185,12 @@ function credentialsOf(needs: readonly Waiting[]): readonly RunCredential[] {
 }
 
 const WAITS = `admitted_at is null and ended_at is null and parked_at is null`;
+/** Runs that this worker may take: those that were called to a browser go to a worker that has one. */
+const isFor = (hasBrowser: boolean): string =>
+  hasBrowser ? WAITS : `${WAITS} and line is distinct from '${BROWSER_LINE}'`;
+/** The name of a statement of which there are two. */
+const nameFor = (name: string, hasBrowser: boolean): string =>
+  hasBrowser ? name : `${name}_without_browser`;
 /** The counts of an account. Each of the three parts uses an index. */
 const HAS_WAITING = `(exists (select from run where run.account_id = account.id and ${WAITS}
     and resumed_at is null and waits_for is null)
@@ -196,13 +214,14 @@ const inForce = (
 /** Runs with a decided review first, then in the order of their triggers. `$1`: the account; the other parameter: how many of each. */
 const heads = (
   limit: string,
-): string => `(select id, 0 as place, resumed_at as at from run where account_id = $1 and ${WAITS}
+  hasBrowser: boolean,
+): string => `(select id, 0 as place, resumed_at as at from run where account_id = $1 and ${isFor(hasBrowser)}
     and resumed_at is not null and waits_for is null order by resumed_at, id limit ${limit})
   union all
   (select id, 1 as place, created_at as at from run where account_id = $1 and ${WAITS}
     and resumed_at is null and waits_for is null order by created_at, id limit ${limit})`;
 
-const ADMIT_PLAIN = `with room as (
+const admitPlainBy = (hasBrowser: boolean): string => `with room as (
     ${ROOM}
   ), aside as (
     select exists (select from run where account_id = $1 and ${WAITS} and waits_for is not null) as is_any
@@ -210,7 +229,7 @@ const ADMIT_PLAIN = `with room as (
     select head.id, row_number() over (order by head.place, head.at, head.id) as turn,
       exists (select from run_credential used where used.run_id = head.id and exists (
         select from (${inForce("used.strategy_id")}) limits where limits.concurrency is not null)) as is_limited
-    from (${heads("$5")}) head
+    from (${heads("$5", hasBrowser)}) head
   ), limited as (
     select min(turn) as turn from waiting where is_limited
   ), ready as (
@@ -231,6 +250,7 @@ const ADMIT_PLAIN = `with room as (
     (select count(*) from ready)::int as ready, claimed.*,
     ${CREDENTIALS} as credentials
   from room cross join aside cross join limited left join claimed on true`;
+const ADMIT_PLAIN = { any: admitPlainBy(true), withoutBrowser: admitPlainBy(false) } as const;
 
 async function look(
   db: Database,
@@ -253,10 +273,15 @@ const NEEDS = `select waiting.id, waiting.place, waiting.at, used.slot, used.cre
       on limits.id = used.strategy_id
   order by waiting.place, waiting.at, waiting.id, used.slot`;
 
-async function listWaiting(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
+async function listWaiting(
+  tx: Database,
+  accountId: string,
+  limit: number,
+  hasBrowser: boolean,
+): Promise<readonly Waiting[]> {
   return await tx.query<Waiting>({
-    name: "list_waiting_runs",
-    text: `with waiting as (${heads("$2")})
+    name: nameFor("list_waiting_runs", hasBrowser),
+    text: `with waiting as (${heads("$2", hasBrowser)})
       ${NEEDS}`,
     values: [accountId, limit],
   });
@@ -266,10 +291,15 @@ async function listWaiting(tx: Database, accountId: string, limit: number): Prom
  * The first runs that were set aside for a credential which has free slots again, as many as it has; and all runs that reserve slots, so
  * that later runs respect them.
  */
-async function listFreed(tx: Database, accountId: string, limit: number): Promise<readonly Waiting[]> {
-  const aside = `account_id = $1 and ${WAITS} and waits_for is not null`;
+async function listFreed(
+  tx: Database,
+  accountId: string,
+  limit: number,
+  hasBrowser: boolean,
+): Promise<readonly Waiting[]> {
+  const aside = `account_id = $1 and ${isFor(hasBrowser)} and waits_for is not null`;
   return await tx.query<Waiting>({
-    name: "list_freed_runs",
+    name: nameFor("list_freed_runs", hasBrowser),
     // Credential by credential, by the index, so that the length of each queue does not matter.
     text: `with recursive busy (credential_id) as (
         (select waits_for from run where ${aside} order by waits_for limit 1)

@@ -2,6 +2,9 @@ import { limits } from "#domain/limits.ts";
 import { HELD, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
+/** The value of `run.line` for a run that waits for a browser, or was called and must be taken by a worker that has one. */
+export const BROWSER_LINE = "browser";
+
 /** The run is in this queue. The condition of the index run_line. */
 export const STANDS_FOR = (line: string): string =>
   `line = ${line} and parked_at is not null and ended_at is null`;

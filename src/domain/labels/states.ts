@@ -46,6 +46,7 @@ export const failureName = (failure: string): string =>
 /** The reasons for which a run may wait. */
 export const WAIT_NAMES = {
   place: "Concurrency limit",
+  browser: "Browser",
   credential: "Another run with the same credential",
   review: "Review",
   write: "Decision on a write",

@@ -146,6 +146,8 @@ async function ours<T>(work: () => Promise<T>): Promise<T> {
 
 const CODES: Readonly<Record<BrowserFailure, StepFailureCode>> = {
   browser_missing: "browser_missing",
+  // Only a run that may queue gets it, and it does.
+  no_place: "unexpected",
   browser_crashed: "browser_crashed",
   browser_memory: "browser_crashed",
   origin_refused: "blocked",

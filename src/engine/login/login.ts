@@ -21,7 +21,7 @@ import type { BeforeHop } from "./record-use.ts";
 import { openDoor } from "#engine/redaction/door.ts";
 import { redactorOf } from "#engine/redaction/redact.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
-import { RunFailure } from "#engine/run-ended.ts";
+import { RunFailure, RunQueued } from "#engine/run-ended.ts";
 import { openRunSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { openLimit } from "#engine/waiting/open-limit.ts";
@@ -72,6 +72,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
     metrics.logins.add({ result: "ok" });
     return loggedIn;
   } catch (error) {
+    if (error instanceof RunQueued) throw error;
     const wasRejected = error instanceof LoginFailure && error.rejected;
     metrics.logins.add({ result: wasRejected ? "rejected" : signal.aborted ? "stopped" : "failed" });
     // The target has counted it, whatever happens to the run.

@@ -2,6 +2,8 @@
 export type BrowserFailure =
   /** There is no Chromium here, or it does not start: the message says what to do. */
   | "browser_missing"
+  /** All browsers of this process are taken, and it was not to be waited for one any longer. */
+  | "no_place"
   /** The browser ended by itself. */
   | "browser_crashed"
   /** It took more memory than it may, and was ended. */

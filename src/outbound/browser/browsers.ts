@@ -3,6 +3,7 @@ import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { BrowserError } from "./browser-error.ts";
 import { findChromium, NO_CHROMIUM, readVersion } from "./find-chromium.ts";
+import { Places } from "./places.ts";
 import { launchBrowser, type BrowserRequest, type OpenBrowser, type WatchedBrowser } from "./open-browser.ts";
 import { readProcesses } from "./process-tree.ts";
 import { sweepRunFolders, takeRunFolder, type RunFolder, type UidRange } from "./run-folder.ts";
@@ -20,7 +21,17 @@ export interface BrowserSettings {
   readonly uids: UidRange;
 }
 
+/** Whether a browser could be opened here at this moment. */
+export interface BrowserPlaces {
+  /** Browsers that may run at once; 0: there is no Chromium that this process may start. */
+  readonly most: number;
+  readonly free: number;
+}
+
 export interface Browsers {
+  places(): Promise<BrowserPlaces>;
+  /** Calls back whenever a place is free and no run of this process waits for it. */
+  watchPlaces(onFreed: () => void): void;
   /** Waits for a place, and opens a browser. Throws BrowserError. */
   open(request: BrowserRequest): Promise<OpenBrowser>;
   /** Starts the program once. Throws BrowserError. Null: none is installed. */
@@ -44,11 +55,8 @@ export function openBrowsers(options: {
   const { gate, settings, log, folder = tmpdir() } = options;
   const open = new Watch();
   const places = new Places(settings.max);
-  const take = async ({
-    signal,
-    whileWaiting,
-  }: BrowserRequest): Promise<readonly [folder: RunFolder, leave: () => void]> => {
-    const leave = await places.enter(signal, whileWaiting);
+  const take = async (request: BrowserRequest): Promise<readonly [folder: RunFolder, leave: () => void]> => {
+    const leave = await places.enter(request);
     try {
       return [await takeRunFolder(folder, settings.uids), leave];
     } catch (error) {
@@ -70,6 +78,13 @@ export function openBrowsers(options: {
     return browser;
   };
   return {
+    places: async () => {
+      const program = await findChromium(settings.program).catch(() => null);
+      return program === null ? { most: 0, free: 0 } : { most: settings.max, free: places.free };
+    },
+    watchPlaces: (onFreed) => {
+      places.onFreed = onFreed;
+    },
     open: async (request) => {
       const program = await findChromium(settings.program);
       if (program === null) throw new BrowserError("browser_missing", NO_CHROMIUM);
@@ -116,49 +131,5 @@ class Watch {
   #look(): void {
     const processes = readProcesses();
     for (const browser of this.#open) browser.look(processes);
-  }
-}
-
-/** Places that are taken in the order of asking. */
-class Places {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Resolves with the function that gives the place back, which may be called more than once. */
-  async enter(
-    signal: AbortSignal,
-    whileWaiting: BrowserRequest["whileWaiting"] = async (wait) => await wait(),
-  ): Promise<() => void> {
-    if (signal.aborted) throw new BrowserError("cancelled", "the run was stopped");
-    if (this.#free > 0) this.#free--;
-    else await whileWaiting(async () => await this.#wait(signal));
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    };
-  }
-
-  async #wait(signal: AbortSignal): Promise<void> {
-    const turn = Promise.withResolvers<void>();
-    const giveUp = (): void => {
-      const at = this.#waiting.indexOf(turn.resolve);
-      if (at >= 0) this.#waiting.splice(at, 1);
-      turn.reject(new BrowserError("cancelled", "the run was stopped while it waited for a browser"));
-    };
-    this.#waiting.push(turn.resolve);
-    signal.addEventListener("abort", giveUp, { once: true });
-    try {
-      await turn.promise;
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
   }
 }

@@ -1,4 +1,7 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { BrowserError } from "./browser-error.ts";
 import { loadDriver } from "./driver.ts";
@@ -8,6 +11,8 @@ const run = promisify(execFile);
 
 /** Debian's: the shell takes half the time, 60 % of the memory and a third of the CPU, and asks for nothing by itself. */
 const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+/** Where Playwright installs its own, on Linux and on macOS. */
+const OF_PLAYWRIGHT = [".cache/ms-playwright", "Library/Caches/ms-playwright"];
 const VERSION_MS = 10_000;
 
 const REMEDY =
@@ -27,6 +32,8 @@ export async function findChromium(named: string | null): Promise<string | null>
   }
   const installed = INSTALLED.find(isExecutable);
   if (installed !== undefined) return installed;
+  // The driver is only loaded if it can know of one: a worker without a browser asks again and again.
+  if (!OF_PLAYWRIGHT.some((folder) => existsSync(join(homedir(), folder)))) return null;
   const { chromium } = await loadDriver();
   const own = chromium.executablePath();
   return isExecutable(own) ? own : null;

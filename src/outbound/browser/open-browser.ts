@@ -16,11 +16,12 @@ import { takePicture, type PictureRequest } from "./picture.ts";
 import { ownMemoryOf, ProcessTree, type Processes } from "./process-tree.ts";
 import { admitConnection, hostsOf, mayBeDocument, type Reach } from "./reach.ts";
 import { RefusedRequests, type RefusedRequest } from "./refused-requests.ts";
+import type { PlaceRequest } from "./places.ts";
 import { PID_FILE, type RunFolder } from "./run-folder.ts";
 import { captureState, restoreState, type BrowserState, type CapturedState } from "./state.ts";
 
-/** What a run wants of a browser. */
-export interface BrowserRequest extends Reach {
+/** What a run wants of a browser. `signal` also ends the browser. */
+export interface BrowserRequest extends Reach, PlaceRequest {
   /** A logged-in state, restored before the browser is handed over. */
   readonly state?: Secret<BrowserState> | undefined;
   /**
@@ -34,10 +35,6 @@ export interface BrowserRequest extends Reach {
   readonly stateBytesMax?: number;
   /** The most that pages may download together, in bytes; undefined: downloads are refused. */
   readonly downloadBytesMax?: number | undefined;
-  /** Called with the wait for a place, if there is none. */
-  readonly whileWaiting?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
-  /** Ends the browser. */
-  readonly signal: AbortSignal;
 }
 
 /** A browser with one context and one page. The caller must close it. */
