@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { CommandFailed, tell } from "#cli/output.ts";
 import { runToEnd, start, stop, type Environment, type Started } from "./processes.ts";
 import { readTarget } from "./target.ts";
@@ -153,7 +154,7 @@ interface Program {
 }
 
 async function startPortal(foreign: Environment, delayMs: number, programs: Program[]): Promise<Started> {
-  const file = join(ROOT, "examples/portal/main.ts");
+  const file = fileURLToPath(import.meta.resolve("#examples/portal/main.ts"));
   const portal = await onPortOrAnother(
     async (port) =>
       await start(file, [], { ...foreign, PORTAL_DELAY_MS: String(delayMs), PORTAL_PORT: port }),
@@ -173,7 +174,7 @@ interface AppNeeds {
 }
 
 async function startCustomerApp(needs: AppNeeds, programs: Program[]): Promise<string> {
-  const file = join(ROOT, "examples/customer-app/main.ts");
+  const file = fileURLToPath(import.meta.resolve("#examples/customer-app/main.ts"));
   const settings = { LEDGERLY_LATCHKEY_URL: needs.serviceUrl, LEDGERLY_API_KEY: needs.key };
   const app = await onPortOrAnother(
     async (port) => await start(file, [], { ...needs.foreign, ...settings, LEDGERLY_PORT: port }),

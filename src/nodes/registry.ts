@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, join } from "node:path";
+import { basename, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ExplainedError } from "#lib/explained-error.ts";
 import type { NodeType } from "./define-node.ts";
@@ -8,17 +8,19 @@ import { readNodeFile } from "./node-file.ts";
 
 // Not `import()`: a top-level await would delay every module that imports this one.
 const load = createRequire(import.meta.url);
+/** Like this file: TypeScript, or JavaScript in an installed package. */
+const EXTENSION = extname(import.meta.url);
 
 /** Loads all node types of a folder. Each file exports `node` and is named after the type that it defines; otherwise this throws. */
 export function loadNodeTypes(folder: string): ReadonlyMap<string, NodeType> {
   const types = new Map<string, NodeType>();
-  const files = readdirSync(folder).filter((file) => file.endsWith(".ts"));
+  const files = readdirSync(folder).filter((file) => file.endsWith(EXTENSION));
   for (const file of files.sort()) {
     const loaded = load(join(folder, file)) as { readonly node?: NodeType };
     if (loaded.node === undefined) continue;
     const { type } = loaded.node;
-    if (type !== basename(file, ".ts"))
-      throw new Error(`The node type "${type}" must be in a file named ${type}.ts, not in ${file}.`);
+    if (type !== basename(file, EXTENSION))
+      throw new Error(`The node type "${type}" must be in a file named ${type}${EXTENSION}, not in ${file}.`);
     types.set(type, loaded.node);
   }
   return types;

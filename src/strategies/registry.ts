@@ -1,23 +1,27 @@
 import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, join } from "node:path";
+import { basename, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Strategy } from "#domain/strategy.ts";
 import type { LoginType } from "./define-login.ts";
 
 // Not `import()`: a top-level await would delay every module that imports this one.
 const load = createRequire(import.meta.url);
+/** Like this file: TypeScript, or JavaScript in an installed package. */
+const EXTENSION = extname(import.meta.url);
 
 /** Loads all login types of a folder. Each file exports `login` and is named after the type that it defines; otherwise this throws. */
 export function loadLoginTypes(folder: string): ReadonlyMap<string, LoginType> {
   const types = new Map<string, LoginType>();
-  const files = readdirSync(folder).filter((file) => file.endsWith(".ts"));
+  const files = readdirSync(folder).filter((file) => file.endsWith(EXTENSION));
   for (const file of files.sort()) {
     const loaded = load(join(folder, file)) as { readonly login?: LoginType };
     if (loaded.login === undefined) continue;
     const { type } = loaded.login;
-    if (type !== basename(file, ".ts"))
-      throw new Error(`The login type "${type}" must be in a file named ${type}.ts, not in ${file}.`);
+    if (type !== basename(file, EXTENSION))
+      throw new Error(
+        `The login type "${type}" must be in a file named ${type}${EXTENSION}, not in ${file}.`,
+      );
     types.set(type, loaded.login);
   }
   return types;
