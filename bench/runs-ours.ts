@@ -169,6 +169,7 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
       ignoredKeys: [],
       timeoutMs: TIMEOUT_MS,
       retentionMs: RETENTION_MS,
+      queue: null,
       credentials: [],
       inputs: [],
     };

@@ -14,6 +14,7 @@ import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
+import { readQueueOptions } from "./read-queue-options.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
 import { asksForIgnoredKeys, reportIgnoredKeys } from "./report-ignored-keys.ts";
 import { pathParameter, type Handler } from "./request.ts";
@@ -27,6 +28,7 @@ export const postTrigger: Handler = async (services, request, reply) => {
   keyed.catch(() => {});
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const { key, stored } = await keyed;
+  const queue = readQueueOptions(request);
   const path = ["blueprints", blueprintKey, "trigger"];
   const fingerprintOf = (bytes: Buffer) => (beside: Buffer) =>
     fingerprintOfBytes("POST", path, bytes, beside);
@@ -49,8 +51,9 @@ export const postTrigger: Handler = async (services, request, reply) => {
         fingerprint: () => fingerprint("POST", path, body.print()),
         fingerprintOfBytes: body.bytes && fingerprintOf(body.bytes),
       },
-      async (tx) => await triggerRun(tx, caller, version, body.values, place),
-      async (claim) => await triggerRunTogether(services, caller, version, body.values, { claim, place }),
+      async (tx) => await triggerRun(tx, caller, version, body.values, place, queue),
+      async (claim) =>
+        await triggerRunTogether(services, caller, version, body.values, { claim, place, queue }),
     );
     if (!outcome.replayed) {
       isMade = true;

@@ -8,7 +8,7 @@ export interface Parameter {
   readonly required: boolean;
   readonly description: string;
   readonly schema: TSchema;
-  readonly example?: string | undefined;
+  readonly example?: string | number | undefined;
 }
 
 export type ResponseHeader =

@@ -36,6 +36,36 @@ export const prefer: Parameter = {
   example: "report-ignored-keys",
 };
 
+/** docs/api.md#queue-options. */
+export const queueOptions: readonly Parameter[] = [
+  {
+    name: "Latchkey-Delay",
+    in: "header",
+    required: false,
+    description: "The run may begin after so many seconds (at most 30 days); until then it is `queued`.",
+    schema: Type.Integer({ minimum: 0, maximum: limits.runDelayMsMax / 1_000 }),
+    example: 900,
+  },
+  {
+    name: "Latchkey-Priority",
+    in: "header",
+    required: false,
+    description:
+      "Among the waiting runs of the account, those with a higher number begin first, then the older ones; 0 if it is not sent.",
+    schema: Type.Integer({ minimum: -limits.runPriorityMax, maximum: limits.runPriorityMax }),
+    example: 5,
+  },
+  {
+    name: "Latchkey-Expires-In",
+    in: "header",
+    required: false,
+    description:
+      "The run becomes `failed` unless it has begun within so many seconds of the trigger (at most 60 days, more than `Latchkey-Delay`).",
+    schema: Type.Integer({ minimum: 1, maximum: limits.runExpiryMsMax / 1_000 }),
+    example: 3_600,
+  },
+];
+
 /** docs/api.md#waiting-for-a-change. */
 export const preferWait: Parameter = {
   ...prefer,

@@ -32,7 +32,7 @@ export async function addUpStoredBytes(db: Database): Promise<void> {
 
 /** Counts an account's runs that wait for a slot, for a busy credential or in a queue, up to `most` of each. */
 export async function countQueuedRuns(db: Database, accountId: string, most: number): Promise<number> {
-  // The conditions of the indexes run_waiting and run_blocked, word by word.
+  // The conditions of the indexes run_waiting_in_turn and run_blocked_in_turn, word by word.
   const waiting = `select from run where account_id = $1 and admitted_at is null and ended_at is null and parked_at is null`;
   const rows = await db.query<{ runs: number }>({
     name: "count_queued_runs",

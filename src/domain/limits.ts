@@ -26,6 +26,11 @@ export const limits = {
   /** Spec, Limits: presigned URLs expire after two hours. */
   presignedUrlLifetimeMs: 2 * 3_600_000,
 
+  /** docs/api.md#queue-options. The priorities are also in the table's CHECK. */
+  runDelayMsMax: 30 * 86_400_000,
+  runExpiryMsMax: 60 * 86_400_000,
+  runPriorityMax: 10,
+
   /** docs/decisions/0011: names and other strings. */
   nameCharactersMax: 255,
   returnUrlCharactersMax: 2_048,

@@ -55,6 +55,8 @@ export type RunErrorKind =
   | "browser_missing"
   | "browser_crashed"
   | "interrupted"
+  /** It had not begun when its time to begin ended. */
+  | "expired"
   | "vault"
   | "internal";
 

@@ -4,6 +4,7 @@ import { listAccountsToServe } from "#db/runs/admission.ts";
 import { callOverdueQueued } from "#db/runs/lines.ts";
 import { callToBrowsers, saveBrowsers } from "#db/runs/browser-line.ts";
 import { wakePolls } from "#db/runs/polls.ts";
+import { passRunTimers } from "#db/runs/run-timers.ts";
 import type { ChangeListener } from "#db/runs/run-notifier.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import {
@@ -36,6 +37,7 @@ const RECONCILE_EVERY_MS = 2_000;
 const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const WAKE_POLLS_EVERY_MS = 1_000;
 const CALL_TO_BROWSERS_EVERY_MS = 1_000;
+const PASS_TIMERS_EVERY_MS = 1_000;
 const INDEX_RUNS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
@@ -114,7 +116,8 @@ export class Worker {
     await options.chores.start(() => worker.#membership?.workerId ?? null);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
-    worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wakePolls());
+    worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wake(wakePolls));
+    worker.#every(PASS_TIMERS_EVERY_MS, () => worker.#wake(passRunTimers));
     worker.#every(CALL_TO_BROWSERS_EVERY_MS, () => worker.#callToBrowsers());
     services.browsers.watchPlaces(() => void worker.#logFailure(() => worker.#callToBrowsers()));
     let indexedToMs: number | null = null;
@@ -318,9 +321,9 @@ export class Worker {
     await callOverdueQueued(db);
   }
 
-  /** Wakes runs whose next poll is due. */
-  async #wakePolls(): Promise<void> {
-    const accountIds = await wakePolls(this.#services.db);
+  /** Runs that waited for a time: it is there. */
+  async #wake(passTimes: (db: EngineServices["db"]) => Promise<readonly string[]>): Promise<void> {
+    const accountIds = await passTimes(this.#services.db);
     if (accountIds.length > 0) this.#services.news.notifyRunnable(accountIds);
   }
 

@@ -54,7 +54,14 @@ nodes:
       againOf: null,
       operatorId: null,
     };
-    const rest = { name: null, metadata: "{}", ignoredKeys: [], timeoutMs: 60_000, retentionMs: 60_000 };
+    const rest = {
+      name: null,
+      metadata: "{}",
+      ignoredKeys: [],
+      timeoutMs: 60_000,
+      retentionMs: 60_000,
+      queue: null,
+    };
     return await insertRunTogether(
       service,
       { ...made, ...run, ...rest, credentials: [], inputs: [INPUT] },

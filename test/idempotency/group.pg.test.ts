@@ -175,6 +175,7 @@ test("of two claims of one key in one statement one makes its run; the statement
     ignoredKeys: [],
     timeoutMs: 60_000,
     retentionMs: 60_000,
+    queue: null,
     credentials: [],
     inputs: [],
   });

@@ -24,6 +24,16 @@ const entry = (action: string, subject: string, run = "null"): string =>
    select 'aud_planted', account_id, occurred_at, actor_kind, actor_id, action, '${subject}', ${run}, '{}', seal
    from audit_entry where action = '${action}' limit 1`;
 
+/** The parked run as one that waits for a time in a line. */
+const inLine = (check: string, run: string, line: string): Plant => ({
+  check,
+  place: `run ${run}`,
+  sql: [
+    `update review set status = 'closed' where run_id = '${run}'`,
+    `update run set line = '${line}', progress_step = 'running' where id = '${run}'`,
+  ],
+});
+
 const answer = (status: number, set: string): string =>
   `update idempotency_key set ${set} where status = ${status}`;
 
@@ -67,14 +77,8 @@ function ofRuns(left: Left): readonly Plant[] {
       place: `run ${parked}`,
       sql: [`delete from review where run_id = '${parked}'`],
     },
-    {
-      check: "run_parked_unwoken",
-      place: `run ${parked}`,
-      sql: [
-        `update review set status = 'closed' where run_id = '${parked}'`,
-        `update run set line = 'clock', progress_step = 'running' where id = '${parked}'`,
-      ],
-    },
+    inLine("run_parked_unwoken", parked, "clock"),
+    inLine("run_delayed_unwoken", parked, "delay"),
     {
       check: "review_open_unparked",
       place: `of run ${parked}`,

@@ -106,6 +106,16 @@ function RunNotes({ run }: { readonly run: Run }) {
           when one of them is free, and its timeout stands still.
         </Note>
       )}
+      {run.begins_at !== null && run.status === "queued" && (
+        <Note tone="quiet" title="Delayed by its caller">
+          It may begin <Time at={run.begins_at} isExact />. It holds nothing meanwhile.
+        </Note>
+      )}
+      {run.expires_at !== null && run.status === "queued" && run.claimed_at === null && (
+        <Note tone="quiet" title="Expires unless it begins">
+          If no worker has taken it <Time at={run.expires_at} isExact />, it fails.
+        </Note>
+      )}
       {run.asks_again_at !== null && (
         <Note tone="waiting" title="Waiting for the target">
           A node polls the target; the next poll is <Time at={run.asks_again_at} />. The run holds nothing

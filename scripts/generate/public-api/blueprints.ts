@@ -13,7 +13,7 @@ import {
 } from "#contract/failures.ts";
 import { EXAMPLE, id, runKey } from "#contract/fields.ts";
 import { json, type Operation } from "#contract/operation.ts";
-import { blueprintKey, idempotencyKey, prefer, reportedKeys } from "#contract/parameters.ts";
+import { blueprintKey, idempotencyKey, prefer, queueOptions, reportedKeys } from "#contract/parameters.ts";
 
 const ROUTED =
   "If the key is an INPUT node's `refKey`, the value of that input. If it is the name of a metadata item, stored with the run as text. Any other key is ignored.";
@@ -102,8 +102,8 @@ export const triggerBlueprint: Operation = {
   tag: "Blueprints",
   summary: "Trigger a run",
   description:
-    "Queues a run of the Blueprint: `202` means that it is queued, not that it is done. Send JSON, or `multipart/form-data` if an INPUT is a file; keys are routed in the same way in both.\n\nThe checks are made in this order: 401, 429, 403 (the scope `runs`), 404, 403 (the Blueprint), the `Idempotency-Key` header (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422), quotas of the account (429, 422). A refused request changes nothing; it may be corrected and sent again with the same `Idempotency-Key`.",
-  parameters: [idempotencyKey, prefer, blueprintKey],
+    "Queues a run of the Blueprint: `202` means that it is queued, not that it is done. Send JSON, or `multipart/form-data` if an INPUT is a file; keys are routed in the same way in both.\n\nThe checks are made in this order: 401, 429, 403 (the scope `runs`), 404, 403 (the Blueprint), the headers `Idempotency-Key` and `Latchkey-…` (422), the body (415, 413, 422), replay or 409, missing metadata (400), credentials (422), inputs (422), quotas of the account (429, 422). A refused request changes nothing; it may be corrected and sent again with the same `Idempotency-Key`.",
+  parameters: [idempotencyKey, prefer, ...queueOptions, blueprintKey],
   body: {
     required: false,
     content: {
@@ -166,7 +166,7 @@ export const triggerBlueprint: Operation = {
     {
       status: 422,
       description:
-        "The `Idempotency-Key` header, the body, a credential or an input is invalid. `details[].field` names it as the caller wrote it: `credential_id` or `credential_ids`, `run_name`, or the path inside an input (`period.from`).",
+        "The `Idempotency-Key` or a `Latchkey-…` header, the body, a credential or an input is invalid. `details[].field` names it as the caller wrote it: `credential_id` or `credential_ids`, `run_name`, or the path inside an input (`period.from`).",
       headers: reportedKeys,
       examples: {
         credential_id: refusedField(

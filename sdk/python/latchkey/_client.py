@@ -220,17 +220,27 @@ class Blueprints:
         *,
         idempotency_key: str | None = None,
         on_ignored_keys: Callable[[list[str]], None] | None = None,
+        delay_seconds: int | None = None,
+        priority: int | None = None,
+        expires_in_seconds: int | None = None,
     ) -> RunAccepted:
         """Queues a run.
 
         `input` holds inputs, metadata and the reserved keys; a value may be bytes or an open file: then the request is
         multipart/form-data. `on_ignored_keys` is called with the keys that the Blueprint does not know, such as
-        misspelled ones.
+        misspelled ones. The run may begin after `delay_seconds` (at most 30 days); among the account's waiting runs,
+        those with a higher `priority` (-10 to 10, otherwise 0) begin first; a run that has not begun within
+        `expires_in_seconds` of the trigger (at most 60 days) fails.
         """
         call = Call(
             "triggerBlueprint",
             {"blueprintKey": blueprint_key},
-            headers={} if on_ignored_keys is None else {"Prefer": "report-ignored-keys"},
+            headers=_request.trigger_headers(
+                reports_ignored_keys=on_ignored_keys is not None,
+                delay_seconds=delay_seconds,
+                priority=priority,
+                expires_in_seconds=expires_in_seconds,
+            ),
             body=input or {},
             idempotency_key=idempotency_key,
         )

@@ -136,6 +136,24 @@ def pause_before(error: LatchkeyError, attempt: int) -> float | None:
     return error._retry_after + pause if may_pass else None
 
 
+def trigger_headers(
+    *,
+    reports_ignored_keys: bool,
+    delay_seconds: int | None,
+    priority: int | None,
+    expires_in_seconds: int | None,
+) -> dict[str, str]:
+    headers = {"Prefer": "report-ignored-keys"} if reports_ignored_keys else {}
+    for name, value in (
+        ("Latchkey-Delay", delay_seconds),
+        ("Latchkey-Priority", priority),
+        ("Latchkey-Expires-In", expires_in_seconds),
+    ):
+        if value is not None:
+            headers[name] = str(value)
+    return headers
+
+
 def ignored_keys(response: httpx.Response) -> list[str]:
     value = response.headers.get("ignored-keys")
     if value is None:

@@ -14,6 +14,12 @@ export type TriggerInput = TriggerRequest;
 export interface TriggerOptions extends WriteOptions {
   /** Called with the keys of the input that the Blueprint does not know, such as misspelled ones. */
   readonly onIgnoredKeys?: ((keys: readonly string[]) => void) | undefined;
+  /** The run may begin after so many seconds (at most 30 days). */
+  readonly delaySeconds?: number | undefined;
+  /** From -10 to 10: among the account's waiting runs, higher ones begin first. 0 unless given. */
+  readonly priority?: number | undefined;
+  /** The run fails unless it has begun within so many seconds of the trigger (at most 60 days). */
+  readonly expiresInSeconds?: number | undefined;
 }
 
 export class Blueprints {
@@ -35,7 +41,7 @@ export class Blueprints {
       operation: "triggerBlueprint",
       parameters: { blueprintKey },
       body: hasFile ? toForm(input) : input,
-      headers: onIgnoredKeys ? { Prefer: "report-ignored-keys" } : {},
+      headers: headersOf(options),
       options,
     };
     return await this.#connection.send(call, async (response) => {
@@ -54,6 +60,16 @@ export class Blueprints {
       options,
     });
   }
+}
+
+function headersOf(options: TriggerOptions): Record<string, string> {
+  const { onIgnoredKeys, delaySeconds, priority, expiresInSeconds } = options;
+  return {
+    ...(onIgnoredKeys && { Prefer: "report-ignored-keys" }),
+    ...(delaySeconds !== undefined && { "Latchkey-Delay": String(delaySeconds) }),
+    ...(priority !== undefined && { "Latchkey-Priority": String(priority) }),
+    ...(expiresInSeconds !== undefined && { "Latchkey-Expires-In": String(expiresInSeconds) }),
+  };
 }
 
 /** A key is percent-encoded; the empty one is `""`. */

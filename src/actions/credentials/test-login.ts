@@ -51,6 +51,7 @@ export async function testLogin(
       ignoredKeys: [],
       timeoutMs: TEST_LOGIN.timeoutMs,
       retentionMs: account.retentionMs,
+      queue: null,
       credentials: [
         {
           slot: TEST_LOGIN_SLOT,

@@ -159,6 +159,18 @@ function showListed(run: ListedRun) {
   };
 }
 
+/** What a run waits for, and until when. */
+const showWaiting = (run: DetailedRun) => ({
+  waits_for: run.waitsFor,
+  parked_at: iso(run.parkedAt),
+  begins_at: iso(run.beginsAt),
+  expires_at: iso(run.expiresAt),
+  priority: run.priority,
+  asks_again_at: iso(run.wakesAt),
+  deadline_at: iso(run.deadlineAt),
+  claimed_at: iso(run.claimedAt),
+});
+
 /**
  * Everything about one run that an operator may see: no input, output or secret. `seesAnswers`: whether a target's answer to a failed
  * request may be shown, which is end users' data like results. Throws Problem 404.
@@ -185,12 +197,8 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     again_of: run.againOf,
     reruns: [...run.reruns],
     purge_reason: run.purgeReason,
-    waits_for: run.waitsFor,
     browser_wait: run.browserWait,
-    parked_at: iso(run.parkedAt),
-    asks_again_at: iso(run.wakesAt),
-    deadline_at: iso(run.deadlineAt),
-    claimed_at: iso(run.claimedAt),
+    ...showWaiting(run),
     retries: run.retries,
     lost_leases: run.lostLeases,
     ignored_keys: await explainIgnored(db, run),

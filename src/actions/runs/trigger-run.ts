@@ -20,6 +20,7 @@ import {
   type RoutingTable,
   type TriggerBody,
 } from "#domain/trigger-routing.ts";
+import type { QueueOptions } from "#domain/queue-options.ts";
 import type { Value } from "#domain/value.ts";
 import { assert, must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -71,17 +72,25 @@ export async function triggerRun(
   version: BlueprintVersion,
   body: TriggerBody,
   place: Place | null = null,
+  queue: QueueOptions | null = null,
 ): Promise<Answer> {
   const accountId = caller.account.id;
   const run = await planRun(caller, version, body, {
     credentials: async (ids) => await findCredentials(tx, accountId, ids),
     strategy: async (id) => await findStrategy(tx, accountId, id),
+    queue,
   });
   await place?.take(inputBytes(run));
   await failpoint("trigger.before_insert");
   assert(await insertRun(tx, run), "the run's credentials are locked");
   await failpoint("trigger.after_insert");
   return accepted(run);
+}
+
+interface Together {
+  readonly claim: Claim | null;
+  readonly place: Place;
+  readonly queue?: QueueOptions | null;
 }
 
 /**
@@ -93,7 +102,7 @@ export async function triggerRunTogether(
   caller: Caller,
   version: BlueprintVersion,
   body: TriggerBody,
-  { claim, place }: { readonly claim: Claim | null; readonly place: Place },
+  { claim, place, queue = null }: Together,
 ): Promise<Answer | null> {
   const { db } = services;
   const accountId = caller.account.id;
@@ -103,6 +112,7 @@ export async function triggerRunTogether(
       return found.filter((credential) => credential !== undefined);
     },
     strategy: async (id) => await lookUpDocument(db, "strategy", accountId, id),
+    queue,
   });
   await place.take(inputBytes(run));
   const answer = accepted(run);
@@ -117,8 +127,9 @@ const accepted = (run: NewRun): Answer => ({
   body: JSON.stringify({ id: run.id, run_key: run.runKey, status: "queued" }),
 });
 
-/** Looks up the objects that the body refers to, inside the transaction or before it. */
+/** Looks up the objects that the body refers to, inside the transaction or before it; and what the headers ask. */
 interface Sources {
+  readonly queue: QueueOptions | null;
   credentials(
     ids: readonly string[],
   ): Promise<readonly { readonly id: string; readonly strategyId: string }[]>;
@@ -154,6 +165,7 @@ async function planRun(
     ignoredKeys: routed.ignoredKeys,
     timeoutMs: version.blueprint.timeoutMs,
     retentionMs: version.blueprint.retentionMs ?? caller.account.retentionMs,
+    queue: sources.queue,
     credentials,
     inputs,
   };

@@ -23,6 +23,7 @@ const REASONS: readonly WaitingReason[] = [
   "review",
   "write",
   "target",
+  "delay",
   "worker",
   "nothing",
 ];

@@ -172,6 +172,11 @@ export const readRun = defineOperation({
         ),
       ),
       parked_at: orNull(time("When it began to wait for a decision.")),
+      begins_at: orNull(time("When it may begin at the earliest, if its caller asked for a delay.")),
+      expires_at: orNull(time("When it fails unless it has begun, if its caller asked for that.")),
+      priority: Type.Integer({
+        description: "Its priority among the waiting runs of its account; usually 0.",
+      }),
       asks_again_at: orNull(
         time("When the next poll of a node with `until` is due, if the run waits for it."),
       ),

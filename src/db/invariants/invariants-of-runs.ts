@@ -6,6 +6,7 @@ import {
   TERMINAL_RUN_STATUSES,
 } from "#domain/run.ts";
 import { CLOCK } from "#db/runs/polls.ts";
+import { DELAY } from "#db/runs/run-timers.ts";
 import { NOT_BY_US, type RowCheck } from "./row-check.ts";
 
 const list = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
@@ -97,6 +98,14 @@ export const RUN_CHECKS: readonly RowCheck[] = [
     "it waits to poll a target again, but no time is set: it would wait forever",
     ofRuns(`ended_at is null and parked_at is not null and line = '${CLOCK}'
       and not exists (select from run_poll where run_poll.run_id = run.id and wakes_at is not null)`),
+    "latchkey runs cancel <run>",
+  ),
+  check(
+    "V2",
+    "run_delayed_unwoken",
+    "it is delayed, but no time is set at which it may begin: it would wait forever",
+    ofRuns(`ended_at is null and parked_at is not null and line = '${DELAY}'
+      and not exists (select from run_timer where run_timer.run_id = run.id and kind = 'begin')`),
     "latchkey runs cancel <run>",
   ),
   check(

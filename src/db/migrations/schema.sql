@@ -671,6 +671,8 @@ create table run (
   line text,
   claimed_at timestamp with time zone,
   tally bytea,
+  priority smallint default 0 not null,
+  expires_at timestamp with time zone,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_run_key_key UNIQUE (run_key),
   constraint run_account_id_blueprint_id_blueprint_version_fkey FOREIGN KEY (account_id, blueprint_id, blueprint_version) REFERENCES blueprint_version(account_id, blueprint_id, version),
@@ -690,6 +692,7 @@ create table run (
   constraint run_check7 CHECK (((parked_at IS NULL) OR (lease_owner IS NULL))),
   constraint run_check8 CHECK (((parked_at IS NULL) OR (admitted_at IS NULL) OR (ended_at IS NOT NULL))),
   constraint run_check9 CHECK (((purge_reason IS NULL) OR (purged_at IS NOT NULL))),
+  constraint run_priority_check CHECK (((priority >= '-10'::integer) AND (priority <= 10))),
   constraint run_purge_reason_check CHECK ((purge_reason = ANY (ARRAY['retention'::text, 'operator'::text]))),
   constraint run_retries_check CHECK ((retries >= 0)),
   constraint run_sequence_check CHECK ((sequence > 0)),
@@ -700,6 +703,11 @@ CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_again ON public.run USING btree (again_of) WHERE (again_of IS NOT NULL);
 CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
+CREATE INDEX run_blocked_in_turn ON public.run USING btree (account_id, waits_for, (
+CASE
+    WHEN (resumed_at IS NULL) THEN (11 - priority)
+    ELSE 0
+END), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
 CREATE INDEX run_blueprint ON public.run USING btree (blueprint_id, created_at, id);
 CREATE INDEX run_leased ON public.run USING btree (lease_owner) WHERE ((lease_owner IS NOT NULL) AND (admitted_at IS NOT NULL));
 CREATE INDEX run_line ON public.run USING btree (line, ((parked_at IS NULL)), created_at, id) WHERE ((line IS NOT NULL) AND (ended_at IS NULL));
@@ -711,6 +719,7 @@ CREATE INDEX run_purge ON public.run USING btree (((((EXTRACT(epoch FROM (ended_
 CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL) AND (waits_for IS NULL));
 CREATE INDEX run_unusual ON public.run USING btree (status, created_at, id) WHERE (status <> 'completed'::text);
 CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL) AND (waits_for IS NULL));
+CREATE INDEX run_waiting_in_turn ON public.run USING btree (account_id, priority DESC, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL) AND (waits_for IS NULL));
 
 create table run_credential (
   account_id text not null,
@@ -830,6 +839,16 @@ create table run_step (
 );
 CREATE INDEX run_step_blob ON public.run_step USING btree (blob_key) WHERE (blob_key IS NOT NULL);
 CREATE INDEX run_step_source_blob ON public.run_step USING btree (source_blob_key) WHERE (source_blob_key IS NOT NULL);
+
+create table run_timer (
+  run_id text not null,
+  kind text not null,
+  at timestamp with time zone not null,
+  constraint run_timer_pkey PRIMARY KEY (run_id, kind),
+  constraint run_timer_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint run_timer_kind_check CHECK ((kind = ANY (ARRAY['begin'::text, 'expire'::text])))
+);
+CREATE INDEX run_timer_at ON public.run_timer USING btree (at);
 
 create table run_turn (
   account_id text not null,

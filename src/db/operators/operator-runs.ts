@@ -210,6 +210,10 @@ export interface DetailedRun extends ListedRun {
   readonly claimedAt: Date | null;
   /** When it polls a target again. */
   readonly wakesAt: Date | null;
+  /** When it may begin, and when it fails unless it has; null: its caller did not ask. */
+  readonly beginsAt: Date | null;
+  readonly expiresAt: Date | null;
+  readonly priority: number;
   readonly waitsFor: string | null;
   /** Why it queues for a browser, if it does. */
   readonly browserWait: "missing" | "taken" | null;
@@ -241,6 +245,7 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
          then (select min(wakes_at) from run_poll where run_poll.run_id = run.id) end as "wakesAt",
        case when run.line = '${BROWSER_LINE}' and run.parked_at is not null and run.ended_at is null
          then case when ${ANY_BROWSER} then 'taken' else 'missing' end end as "browserWait",
+       case when run.claimed_at is null then run.not_before end as "beginsAt", run.expires_at as "expiresAt", run.priority,
        case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
          else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases",
        run.tally

@@ -1,5 +1,6 @@
 import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
+import { DELAY } from "#db/runs/run-timers.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 export interface SeenWorker {
@@ -45,14 +46,15 @@ export type WaitingReason =
   | "review"
   | "write"
   | "target"
+  | "delay"
   | "worker"
   | "nothing";
 
-/** `place`: a free slot. `target`: the next poll. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
+/** `place`: a free slot. `target`: the next poll. `delay`: its time to begin. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
 export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
     `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
-         when line = '${CLOCK}' then 'target' when line = '${BROWSER_LINE}' then 'browser' else 'place' end
+         when line = '${CLOCK}' then 'target' when line = '${DELAY}' then 'delay' when line = '${BROWSER_LINE}' then 'browser' else 'place' end
          when parked_at is not null and exists (select from run_write write where write.run_id = run.id
            and write.status = 'in_doubt') then 'write'
          when parked_at is not null then 'review'

@@ -167,7 +167,7 @@ async function takeLeases(
     name: "admit_runs",
     text: `update run set admitted_at = app_now(), waits_for = null, passed_over = 0, ${CLAIM}
       from account
-      where run.id in (select id from run where id = any($1) order by id for no key update skip locked) and account.id = run.account_id and run.admitted_at is null
+      where run.id in (select id from run where id = any($1) and ${MAY_BEGIN} order by id for no key update skip locked) and account.id = run.account_id and run.admitted_at is null
         and run.ended_at is null and run.lease_owner is null and run.parked_at is null
       returning ${CLAIMED_COLUMNS}`,
     values: claimValues(ids, owner),
@@ -211,15 +211,24 @@ const inForce = (
     and version.strategy_id = strategy.id and version.version = strategy.current_version
   where strategy.account_id = $1 and strategy.id in (${strategies})`;
 
-/** Runs with a decided review first, then in the order of their triggers. `$1`: the account; the other parameter: how many of each. */
+/** The place of a waiting run, by which it is admitted before others. Word by word that of the index run_blocked_in_turn. */
+const PLACE = `case when resumed_at is null then 11 - priority else 0 end`;
+
+/**
+ * Runs with a decided review first, then by priority, then in the order of their triggers. `$1`: the account; the other parameter: how
+ * many of each.
+ */
 const heads = (
   limit: string,
   hasBrowser: boolean,
 ): string => `(select id, 0 as place, resumed_at as at from run where account_id = $1 and ${isFor(hasBrowser)}
     and resumed_at is not null and waits_for is null order by resumed_at, id limit ${limit})
   union all
-  (select id, 1 as place, created_at as at from run where account_id = $1 and ${WAITS}
-    and resumed_at is null and waits_for is null order by created_at, id limit ${limit})`;
+  (select id, 11 - priority as place, created_at as at from run where account_id = $1 and ${WAITS}
+    and resumed_at is null and waits_for is null order by priority desc, created_at, id limit ${limit})`;
+
+/** Its time to begin has not passed (docs/api.md#queue-options); the worker's timers end those that are late. */
+const MAY_BEGIN = `(run.expires_at is null or run.expires_at > app_now() or run.claimed_at is not null)`;
 
 const admitPlainBy = (hasBrowser: boolean): string => `with room as (
     ${ROOM}
@@ -236,7 +245,7 @@ const admitPlainBy = (hasBrowser: boolean): string => `with room as (
     select waiting.id, waiting.turn from waiting, aside, limited
     where not aside.is_any and waiting.turn < coalesce(limited.turn, waiting.turn + 1)
   ), picked as materialized (
-    select run.id from run join ready on ready.id = run.id
+    select run.id from run join ready on ready.id = run.id and ${MAY_BEGIN}
     order by ready.turn limit (select greatest(least(free, $4::int), 0) from room) for no key update of run skip locked
   ), claimed as (
     update run set admitted_at = app_now(), waits_for = null, ${CLAIM}
@@ -312,7 +321,7 @@ async function listFreed(
         select busy.credential_id, used.strategy_id from busy left join lateral (
           select strategy_id
           from (select id from run where ${aside} and waits_for = busy.credential_id
-                order by resumed_at is null, coalesce(resumed_at, created_at), id limit 1) head
+                order by ${PLACE}, coalesce(resumed_at, created_at), id limit 1) head
           join run_credential used on used.run_id = head.id and used.credential_id = busy.credential_id
           -- Two slots may hold the same credential.
           limit 1
@@ -328,10 +337,10 @@ async function listFreed(
       ), waiting as (
         select first.* from free
         cross join lateral (
-          select id, case when free.reserves then -1 else (resumed_at is null)::int end as place,
+          select id, case when free.reserves then -1 else ${PLACE} end as place,
             coalesce(resumed_at, created_at) as at
           from run where ${aside} and waits_for = free.credential_id
-          order by resumed_at is null, coalesce(resumed_at, created_at), id limit free.places
+          order by ${PLACE}, coalesce(resumed_at, created_at), id limit free.places
         ) first
       )
       ${NEEDS}`,

@@ -3,7 +3,7 @@ import type { Database } from "#db/connection/pool.ts";
 /** A waiting run with one of its credentials; `admission.ts` reads them. */
 export interface Waiting {
   readonly id: string;
-  /** -1: it reserves slots. 0: its review was decided, so it goes before all others except those. */
+  /** -1: it reserves slots. 0: its review was decided, so it goes before all others except those. Then by priority. */
   readonly place: number;
   readonly at: Date;
   /** One of its credential slots; null: it has none. */

@@ -9,6 +9,8 @@ import {
   type KeyedInsert,
   type KeyRecord,
 } from "#db/keyed-inserts.ts";
+import type { QueueOptions } from "#domain/queue-options.ts";
+import { DELAY } from "./run-timers.ts";
 import type { RunCredential } from "./runs.ts";
 
 export interface NewRun {
@@ -29,6 +31,8 @@ export interface NewRun {
   readonly ignoredKeys: readonly string[];
   readonly timeoutMs: number;
   readonly retentionMs: number;
+  /** null: the run may begin at once, in its turn. */
+  readonly queue: QueueOptions | null;
   readonly credentials: readonly (RunCredential & { readonly concurrency: number | null })[];
   readonly inputs: readonly NewRunInput[];
 }
@@ -94,6 +98,12 @@ const RUN: Columns<Insert> = {
   again_of: ["text", ({ run }) => run.againOf],
 };
 
+const QUEUE: Columns<Insert> = {
+  priority: ["smallint", ({ run }) => run.queue?.priority ?? 0],
+  delay_ms: ["bigint", ({ run }) => run.queue?.delayMs ?? null],
+  expires_in_ms: ["bigint", ({ run }) => run.queue?.expiresInMs ?? null],
+};
+
 const CREDENTIAL: Columns<NewCredential> = {
   account_id: ["text", ({ run }) => run.accountId],
   run_id: ["text", ({ run }) => run.id],
@@ -126,6 +136,7 @@ interface Shape {
   readonly keys: boolean;
   readonly credentials: boolean;
   readonly files: boolean;
+  readonly queue: boolean;
 }
 
 /**
@@ -140,6 +151,7 @@ function insertRuns(inserts: readonly Insert[]): Statement {
     keys: inserts.some(({ record }) => record !== null),
     credentials: credentials.length > 0,
     files: inputs.some(({ input }) => input.kind === "file"),
+    queue: inserts.some(({ run }) => run.queue !== null),
   };
   const { name, text, given: columns, input } = statementOf(shape);
   return {
@@ -155,11 +167,17 @@ function insertRuns(inserts: readonly Insert[]): Statement {
 
 const insertGrouped = insertedTogether(insertRuns, ({ run }) => run.id, "trigger.after_insert");
 
+const after = (ms: string): string => `app_now() + ${ms} * interval '1 ms'`;
+
+/** A delayed run is parked in a line of its own until its timer is due. */
+const QUEUED = `, priority, case when delay_ms is not null then '${DELAY}' end, case when delay_ms is not null then app_now() end,
+      ${after("delay_ms")}, ${after("expires_in_ms")}`;
+
 const statements = new Map<string, ReturnType<typeof makeStatement>>();
 
 function statementOf(shape: Shape): ReturnType<typeof makeStatement> {
-  const { keys, credentials, files } = shape;
-  const name = `insert_runs${only(keys, "_with_keys")}${only(credentials, "_and_credentials")}${only(files, "_and_files")}`;
+  const { keys, credentials, files, queue } = shape;
+  const name = `insert_runs${only(keys, "_with_keys")}${only(credentials, "_and_credentials")}${only(files, "_and_files")}${only(queue, "_and_queue")}`;
   const made = statements.get(name) ?? makeStatement(name, shape);
   statements.set(name, made);
   return made;
@@ -171,8 +189,8 @@ const only = (isNeeded: boolean, sql: string): string => (isNeeded ? sql : "");
  * A statement has the parts that its group needs: most groups have neither credentials nor files, and two parts that write no rows
  * cost as much as a run.
  */
-function makeStatement(name: string, { keys, credentials, files }: Shape) {
-  const columns: Columns<Insert> = keys ? { ...RUN, ...RECORD } : RUN;
+function makeStatement(name: string, { keys, credentials, files, queue }: Shape) {
+  const columns: Columns<Insert> = { ...RUN, ...(queue ? QUEUE : {}), ...(keys ? RECORD : {}) };
   const input = files ? FILE_INPUT : INPUT;
   const stored = `account_id, run_id, ref_key, kind, content${only(files, ", blob_key, filename, content_type")}`;
   const firstOfInput = 1 + Object.keys(columns).length;
@@ -195,6 +213,11 @@ function makeStatement(name: string, { keys, credentials, files }: Shape) {
     insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
     select blob_key, account_id, run_id, 'input', size_bytes, sha256 from input where blob_key is not null
   )`;
+  const timers = `, timed as (
+    insert into run_timer (run_id, kind, at)
+    select given.id, timer.kind, ${after("timer.ms")} from given join made on made.id = given.id
+    cross join lateral (values ('begin', delay_ms), ('expire', expires_in_ms)) as timer (kind, ms) where timer.ms is not null
+  )`;
   // The first line identifies it in pg_stat_activity, which truncates statements after 1,024 characters.
   const text = `-- insert into run${only(keys, ", insert into idempotency_key")}
   with given as (
@@ -202,14 +225,14 @@ function makeStatement(name: string, { keys, credentials, files }: Shape) {
   )${only(credentials, locked)}, ready as (
     ${keys ? oncePerKey(isReady) : `select * from given ${isReady}`}
   )${only(keys, `, claimed as (${claimKeys()})`)}, made as (
-    insert into run (${namesOf(RUN)})
-    select ${namesOf(RUN)}
+    insert into run (${namesOf(RUN)}${only(queue, ", priority, line, parked_at, not_before, expires_at")})
+    select ${namesOf(RUN)}${only(queue, QUEUED)}
     from ready ${only(keys, `where ${HAS_ITS_KEY}`)}
     returning id
   )${only(credentials, used)}, input as (
     select input.* from ${given("input", input, firstOfInput)}
     join made on made.id = input.run_id
-  )${only(files, blobs)}, noted as (
+  )${only(files, blobs)}${only(queue, timers)}, noted as (
     insert into account_usage_change (account_id, bytes)
     select account_id, sum(size_bytes) from input group by account_id having sum(size_bytes) > 0
   ), given_input as (

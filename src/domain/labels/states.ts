@@ -29,6 +29,7 @@ const FAILURE_NAMES: Readonly<Record<RunErrorKind, string>> = {
   timeout: "Timed out",
   review_timeout: "Review timed out",
   interrupted: "Workers lost",
+  expired: "Expired before it began",
   vault: "Vault failed",
   internal: "Internal error",
   page_changed: "Page changed",
@@ -51,6 +52,7 @@ export const WAIT_NAMES = {
   review: "Review",
   write: "Decision on a write",
   target: "Next poll of the target",
+  delay: "Delay asked by the caller",
   worker: "Worker",
   nothing: "Running",
 } as const;
