@@ -17,6 +17,6 @@ export function readQueueOptions({ headers }: FastifyRequest): QueueOptions | nu
   return outcome.options;
 }
 
-/** Node joins a header that was sent twice by a comma, which is no number. */
+/** Node joins a header that was sent twice by a comma, which is not a number. */
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(", ") : value;

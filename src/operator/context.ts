@@ -18,7 +18,7 @@ export interface SharedHttp {
     limit: { readonly bytesMax: number; readonly sender: string | null },
   ): Promise<ReadonlyMap<string, JsonTree>>;
   /** The hosted page of a strategy, as HTML. */
-  renderFormPreview(services: Services, preview: FormPreview): string;
+  renderFormPreview: (services: Services, preview: FormPreview) => string;
 }
 
 /** What a preview shows. */
