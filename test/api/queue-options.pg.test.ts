@@ -130,7 +130,7 @@ test("a delayed run is an ordinary queued one until its time; a replay keeps the
   const { stdout } = await installation.command("runs", "show", id);
   assert.match(stdout, /^begins +\S.* at the earliest, as its caller asked$/m);
   assert.doesNotMatch(stdout, /^(expires|priority) /m);
-  await moveClock(installation.database.db, "599 seconds");
+  await moveClock(installation.database.db, "500 seconds");
   await ended(await trigger());
   assert.equal((await status(id)).status, "queued");
   await moveClock(installation.database.db, "602 seconds");

@@ -156,6 +156,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   listRunsToStop: "reads",
   listLeases: "reads",
   listSeenWorkers: "reads",
+  callToBrowsers: "calls runs that wait, which have no lease",
   countWaitingRuns: "reads",
   findDetailedRun: "reads",
   listHeldClaims: "reads",

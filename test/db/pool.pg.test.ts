@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Database, PoolOptions } from "#db/connection/pool.ts";
 import { assertDurable } from "#db/connection/durable.ts";
 import { openPool, openSession, urlOf } from "#db/connection/pool.ts";
+import { until } from "../eventually.ts";
 import type { TestDatabase } from "../database.ts";
 import { createTestDatabase } from "../database.ts";
 
@@ -141,10 +142,9 @@ test("connections that the server ends, idle or in use, do not end the process; 
 
   const hanging = db.query("select pg_sleep(20), 'in use'");
   const failed = assert.rejects(hanging, { code: "57P01" });
-  await sleep(100);
-  await admin.db.query(
-    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where query like '%in use%' and pid <> pg_backend_pid()",
-  );
+  const end =
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where query like '%in use%' and pid <> pg_backend_pid()";
+  await until("it runs, and is ended", async () => (await admin.db.query(end)).length > 0);
   await failed;
 
   await assert.rejects(

@@ -58,8 +58,8 @@ before(async () => {
     [
       downloading("server", "{ role: link, name: From the server }"),
       downloading("page", "{ role: button, name: Made by the page }"),
-      downloading("none", "{ role: heading, name: Files }", "\n        timeout: 500ms"),
-      downloading("endless", "{ role: link, name: Endless }", "\n        timeout: 700ms"),
+      downloading("none", "{ role: heading, name: Files }", "\n        timeout: 3s"),
+      downloading("endless", "{ role: link, name: Endless }", "\n        timeout: 5s"),
       UPLOADING,
     ],
     undefined,
@@ -68,7 +68,7 @@ before(async () => {
   bench.target.on("GET /files", { html: PAGE });
   const csv = { "content-type": "text/csv", "content-disposition": "attachment" };
   bench.target.on("GET /export.csv", { text: "no,total\n1,10\n2,20\n", headers: csv });
-  bench.target.on("GET /endless.csv", { text: "no,total\n", headers: csv, delayMs: 3_000 });
+  bench.target.on("GET /endless.csv", { text: "no,total\n", headers: csv, delayMs: 15_000 });
 });
 after(async () => {
   await bench?.[Symbol.asyncDispose]();

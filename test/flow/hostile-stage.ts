@@ -80,7 +80,7 @@ export const BOMBS: readonly Attack[] = [
   {
     name: "same-page",
     nodes: fetched("/same-page", "records: items, paginate: { link_header: true }"),
-    fails: /the same page/,
+    fails: /the same next page/,
   },
   {
     name: "drip",

@@ -1,5 +1,6 @@
 // Loaded with `--import`, as `no-redaction.mjs?net=door&net=store`: these nets let everything pass, so that a test sees what the others
 // hold. Nothing in the product knows of it.
+import { existsSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 const STORE = `
@@ -22,8 +23,15 @@ export const openDoor = (secrets, handles) => ({
 });
 `;
 
-const sources = { store: ["/src/engine/redact.ts", STORE], door: ["/src/engine/door.ts", DOOR] };
+const sources = {
+  store: ["/src/engine/redaction/redact.ts", STORE],
+  door: ["/src/engine/redaction/door.ts", DOOR],
+};
 const taken = new URL(import.meta.url).searchParams.getAll("net").map((net) => sources[net]);
+
+// A file that has moved would be loaded as it is, and the tests would pass for the wrong reason.
+for (const [file] of taken)
+  if (!existsSync(new URL(`../..${file}`, import.meta.url))) throw new Error(`There is no ${file}.`);
 
 registerHooks({
   load(url, context, nextLoad) {

@@ -66,7 +66,7 @@ export const OF_RUNS: readonly Transaction[] = [
     name: "keep a step's source",
     opens: ["src/db/runs/run-steps.ts#saveStepSource"],
     run: async ({ db, blobs, scene: { held } }) => {
-      const key = `steps/${held.run.accountId}/${held.run.id}/source`;
+      const key = `steps/${held.run.accountId}/${held.run.id}/${newId("source_")}`;
       const stored = await blobs.put(
         key,
         (async function* () {

@@ -71,7 +71,7 @@ testInAll(
       ],
     });
     assert.match(
-      execFileSync(promtool, ["check", "rules", "--lint=none"], { encoding: "utf8", input }),
+      execFileSync(promtool, ["check", "rules", "--lint=none", "/dev/stdin"], { encoding: "utf8", input }),
       /SUCCESS/,
     );
   },

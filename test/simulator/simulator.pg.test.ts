@@ -31,7 +31,7 @@ after(async () => await stage?.[Symbol.asyncDispose]());
 
 test(
   "under faults that a seed chooses, every oracle holds, and every run ends",
-  { timeout: 1_800_000 },
+  { timeout: 5_400_000 },
   async () => {
     for (const seed of new Set([
       ...KEPT_SEEDS,
@@ -50,7 +50,7 @@ test("each defect of the list can be planted into the program as it is", () => {
 testInAll(
   "the seeds themselves; a trace that does not repeat is seen when a failure is repeated",
   "the same seed gives the same trace, whatever was simulated before it",
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
   async () => {
     const digests: string[] = [];
     for (const seed of SEEDS.slice(0, TWICE)) digests.push((await simulate(stage, { seed })).digest);
@@ -62,7 +62,7 @@ testInAll(
 testInAll(
   "the oracles, by the seeds; `npm run simulate -- --planted` tries all defects",
   "a planted defect is found",
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
   async () => {
     for (const plant of plantsNamed(["intent-after-request", "stale-limit", "no-fence", "pairs-starve"])) {
       const { seeds, said } = await findPlanted(plant, 1, 200);
