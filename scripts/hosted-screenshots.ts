@@ -6,7 +6,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shrinkPng } from "./small-png.ts";
 import { launchChromium } from "../test/hosted/chromium.ts";
-import { HOSTED_STATES, setUpStates } from "../test/hosted/hosted-states.ts";
+import { portalDocument } from "../test/hosted/hosted-setup.ts";
+import { drawLogo, HOSTED_STATES, setUpStates } from "../test/hosted/hosted-states.ts";
 
 const FOLDER = join(import.meta.dirname, "../docs/screenshots/hosted");
 const PHONE = { width: 375, height: 667 };
@@ -28,6 +29,9 @@ const PICTURES = [
 ] as const;
 
 await using hosted = await setUpStates();
+await hosted.installation.apply(
+  JSON.stringify({ ...(JSON.parse(portalDocument) as object), logo_url: drawLogo(96, [36, 80, 184]) }),
+);
 const browser = await launchChromium();
 mkdirSync(FOLDER, { recursive: true });
 try {

@@ -62,6 +62,16 @@ export function readLogoUrl(text: string): ReadLogo {
   return { ok: true, logo: { sha256, mediaType: mediaType as LogoMediaType, content } };
 }
 
+/** The problem with a `logo_url`, or null. */
+export function explainLogoUrl(logo: Json | undefined): string | null {
+  const read = typeof logo === "string" && logo !== "" ? readLogoUrl(logo) : null;
+  return read?.ok === false ? read.message : null;
+}
+
+/** The name under which the service serves an image: its hash, and its type. */
+export const logoName = ({ sha256, mediaType }: Logo): string =>
+  `${sha256.toString("hex")}.${LOGO_TYPES[mediaType].extension}`;
+
 const refuse = (message: string): ReadLogo => ({ ok: false, message });
 
 /** The problem with a `support_url`, or null. A page must use https: the end user is entering a password. */
@@ -87,7 +97,7 @@ export function readBranding(document: JsonObject): Branding | null {
     name: text(branding["name"]),
     accentColor: text(branding["accent_color"])?.toLowerCase() ?? null,
     supportUrl: text(branding["support_url"]),
-    logo: logo && `${logo.sha256.toString("hex")}.${LOGO_TYPES[logo.mediaType].extension}`,
+    logo: logo && logoName(logo),
   };
 }
 

@@ -98,6 +98,14 @@ const edition = Type.Optional(
   }),
 );
 
+const logoUrl = (what: string) =>
+  Type.Optional(
+    Type.String({
+      description: `${what}, as a \`data:\` URI (PNG, JPEG or WebP, at most 32 KiB)`,
+      minLength: 1,
+    }),
+  );
+
 /** docs/accounts.md describes the keys. */
 export const accountSchema = Type.Object(
   {
@@ -142,12 +150,7 @@ export const accountSchema = Type.Object(
       Type.Object(
         {
           name: text("The name that end users see; default: the account's name", limits.nameCharactersMax),
-          logo_url: Type.Optional(
-            Type.String({
-              description: "The logo, as a `data:` URI (PNG, JPEG or WebP, at most 32 KiB)",
-              minLength: 1,
-            }),
-          ),
+          logo_url: logoUrl("The logo"),
           accent_color: Type.Optional(
             named("^#[0-9a-fA-F]{6}$", 'a colour like `"#3355ff"`, in quotes', {
               description: "The colour of buttons and links; the contrast is adjusted automatically",
@@ -206,6 +209,7 @@ export const strategySchema = Type.Object(
     account: accountSlug,
     name: localText("The display name", limits.nameCharactersMax),
     description: localText("Shown on the hosted form"),
+    logo_url: logoUrl("The target's logo on the hosted form"),
     hosts: origins("The only origins that may ever receive this credential"),
     insecure,
     fields: Type.Optional(

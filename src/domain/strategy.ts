@@ -57,6 +57,8 @@ export interface Strategy {
   readonly account: string;
   readonly name: LocalText;
   readonly description: LocalText | null;
+  /** The target's logo, as a `data:` URI; null: its first letter is shown. */
+  readonly logoUrl: string | null;
   /** Canonical origins, the only ones that may ever receive the credential. */
   readonly hosts: readonly string[];
   readonly fields: readonly StrategyField[];
@@ -92,6 +94,7 @@ export function readStrategy(document: JsonObject): Strategy {
     account: must(text(document["account"]), "account"),
     name: local(document["name"]) ?? id,
     description: local(document["description"]),
+    logoUrl: text(document["logo_url"]),
     hosts: texts(document["hosts"]).map((host) => new URL(host).origin),
     fields: (Array.isArray(document["fields"]) ? document["fields"] : []).map(readField),
     login: { ...rest, type: must(text(rest["type"]), "login type") },

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { findLogo } from "#actions/sessions/hosted-session.ts";
+import { findLogo, findTargetLogo, logoOf, type HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
+import { logoName, type Logo } from "#domain/branding.ts";
 import { lazy } from "#lib/lazy.ts";
 import { accentSheet, themedAccentSheet } from "./accent.ts";
 
@@ -38,6 +39,7 @@ const filesVersion = lazy(() =>
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 const ACCENT = /^(accent|themes)-([0-9a-f]{6})\.css$/;
+const VERSION = /^[1-9]\d{0,8}$/;
 const LOGO = /^([0-9a-f]{64})\.(?:png|jpg|webp)$/;
 
 /** The path of a file on the pages; absolute, so that it works at every depth. */
@@ -48,6 +50,15 @@ export const accentPath = (base: string, color: string): string =>
 export const themesPath = (base: string, color: string): string =>
   assetPath(base, `themes-${color.slice(1)}.css`);
 export const logoPath = (base: string, logo: string): string => `${base}/logos/${logo}`;
+export const targetLogoPath = (
+  base: string,
+  { accountSlug, session: { strategyId, strategyVersion }, strategy }: HostedSession,
+): string | null => {
+  const logo = logoOf(strategy);
+  return logo
+    ? `${base}/logos/${encodeURIComponent(accountSlug)}/${encodeURIComponent(strategyId)}/${strategyVersion}/${logoName(logo)}`
+    : null;
+};
 
 function readOwn(path: string): string {
   return readFileSync(new URL(path, import.meta.url), "utf8");
@@ -83,11 +94,12 @@ export function squeeze(text: string): string {
     .join("\n");
 }
 
-/** The same, and without the space after a property's name and before a block. */
+/** The same, and without the space after a property's name and before a block, and one line for each rule. */
 function squeezeSheet(text: string): string {
   return squeeze(text)
     .replace(/^([\w-]+): /gm, "$1:")
-    .replace(/ \{$/gm, "{");
+    .replace(/ \{$/gm, "{")
+    .replace(/(?<=[{;,])\n/g, "");
 }
 
 /** Style sheets, scripts and customers' images: nothing of a session, so that any cache may store them. */
@@ -98,11 +110,12 @@ export function registerAssets(pages: FastifyInstance, services: Services): void
     url: "/assets/:version/:name",
     handler: async (request, reply) => await sendAsset(request, reply),
   });
-  pages.route({
-    ...route,
-    url: "/logos/:name",
-    handler: async (request, reply) => await sendLogo(services, request, reply),
-  });
+  for (const url of ["/logos/:name", "/logos/:account/:strategy/:version/:name"])
+    pages.route({
+      ...route,
+      url,
+      handler: async (request, reply) => await sendLogo(services, request, reply),
+    });
 }
 
 async function sendAsset(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -155,14 +168,25 @@ export function compress(
   return { bytes, encoding };
 }
 
+/** A customer's image, or that of a version of a strategy. */
+async function findNamedLogo(
+  services: Services,
+  { account, strategy, version = "" }: Readonly<Record<string, string>>,
+  sha256: Buffer,
+): Promise<Logo | undefined> {
+  if (account === undefined || strategy === undefined) return await findLogo(services, sha256);
+  if (!VERSION.test(version)) return undefined;
+  return await findTargetLogo(services, { account, strategy, version: Number(version) }, sha256);
+}
+
 async function sendLogo(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { name } = request.params as { name: string };
-  const sha256 = LOGO.exec(name)?.[1];
-  const logo = sha256 === undefined ? undefined : await findLogo(services, Buffer.from(sha256, "hex"));
+  const { name, ...target } = request.params as Readonly<Record<string, string>>;
+  const sha256 = Buffer.from(LOGO.exec(name ?? "")?.[1] ?? "", "hex");
+  const logo = sha256.length === 0 ? undefined : await findNamedLogo(services, target, sha256);
   if (!logo) return sendNotFound(reply);
   return await reply
     .headers({

@@ -6,6 +6,8 @@ import { credentialOrigins } from "#strategies/registry.ts";
 import { signInHostOf } from "./oauth-routes.ts";
 import type { FormNotice, FormPage } from "./pages/form-page.ts";
 import { formShape } from "./read-form.ts";
+import { targetLogoPath } from "./assets.ts";
+import { basePath } from "./send-page.ts";
 
 /** What a form shows in addition to its session. */
 export interface Shown {
@@ -24,13 +26,15 @@ export const targetHosts = (strategy: Strategy): readonly string[] => [
 /** The form of a session: the same on a page and in a frame. */
 export async function formPage(
   services: Services,
-  { session, strategy, brand, redirectTo, cancelTo }: HostedSession,
+  hosted: HostedSession,
   { values, errors, notice = null, isElsewhere = false }: Shown,
 ): Promise<Omit<FormPage, "action">> {
+  const { session, strategy, brand, redirectTo, cancelTo } = hosted;
   return {
     brand,
     strategyName: strategy.name,
     description: strategy.description,
+    targetLogo: targetLogoPath(basePath(services), hosted),
     targetHosts: targetHosts(strategy),
     returnHost: redirectTo === null ? null : new URL(redirectTo).host,
     cancelTo,

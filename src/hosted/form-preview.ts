@@ -35,6 +35,8 @@ export function renderFormPreview(
     brand,
     strategyName: strategy.name,
     description: strategy.description,
+    // Of a document that is not published, the service serves nothing.
+    targetLogo: strategy.logoUrl,
     targetHosts: targetHosts(strategy),
     returnHost: null,
     cancelTo: null,

@@ -5,6 +5,7 @@ import type { Services } from "#actions/services.ts";
 import { html } from "#lib/html.ts";
 import { formPage, type Shown } from "./form-of.ts";
 import { errorOf, frameShell, sendFrameAnswer, type FrameAnswer } from "./frame-answer.ts";
+import type { Shell, View } from "./pages/document.ts";
 import { formView } from "./pages/form-page.ts";
 import {
   endView,
@@ -14,7 +15,7 @@ import {
   successView,
   type FrameEnd,
 } from "./pages/frame-pages.ts";
-import type { Typed } from "./pages/message-pages.ts";
+import { renderBrand, type Typed } from "./pages/message-pages.ts";
 import { listTyped } from "./typed-values.ts";
 
 /** One request of the frame. */
@@ -51,7 +52,7 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
     }
     case "completed": {
       if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
-      const view = successView(wording, flow.brand.name, step.systems);
+      const view = withBrand(shell, successView(wording, flow.brand.name, step.systems));
       // Nothing more is needed, in any language.
       const last = { ...shell, isRepeatable: false };
       return await sendFrameAnswer(reply, last, view, { view: "success", completed: completionOf(flow) });
@@ -87,6 +88,11 @@ const completionOf = ({ session }: Flow): NonNullable<FrameAnswer["completed"]> 
   blueprint_key: session.selectedBlueprintKey,
 });
 
+const withBrand = (shell: Shell, view: View): View => ({
+  ...view,
+  body: html`${renderBrand(shell)} ${view.body}`,
+});
+
 /** A final failure, in the customer's colours. */
 export async function sendEnd(
   { services, request, reply, flow }: Ask,
@@ -94,6 +100,6 @@ export async function sendEnd(
   typed: readonly Typed[] = [],
 ): Promise<FastifyReply> {
   const shell = frameShell(services, request, flow);
-  const view = endView(shell.wording, end, typed);
+  const view = withBrand(shell, endView(shell.wording, end, typed));
   return await sendFrameAnswer(reply, shell, view, { view: "error", error: errorOf(end) });
 }

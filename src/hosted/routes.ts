@@ -37,13 +37,18 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
     pages.setErrorHandler(async (error, request, reply) => {
       const status = error instanceof Problem ? error.status : (error as { statusCode?: unknown }).statusCode;
       if (error instanceof Problem) reply.headers(error.headers);
-      const shell = shellFor(services, request);
-      if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell));
-      if (status === 429) return await sendPage(reply, 429, renderTooMany(shell));
+      const isKnown = status === 413 || status === 415 || status === 429;
+      if (!isKnown)
+        services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
+      // The database may be what fails.
+      const hosted = await findHostedSession(services, tokenOf(request)).catch(() => undefined);
+      const shell = shellFor(services, request, hosted && { brand: hosted.brand });
+      const back = hosted?.backTo ?? null;
+      if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell, back));
+      if (status === 429) return await sendPage(reply, 429, renderTooMany(shell, back));
       // Another content type, or an invalid one: our form sends neither.
-      if (status === 415) return await sendPage(reply, 415, renderForbidden(shell));
-      services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
-      return await sendPage(reply, 500, renderProblem(shell));
+      if (status === 415) return await sendPage(reply, 415, renderForbidden(shell, back));
+      return await sendPage(reply, 500, renderProblem(shell, back));
     });
     pages.setNotFoundHandler(async (request, reply) => await sendUnknown(services, request, reply));
     registerAssets(pages, services);
@@ -72,14 +77,15 @@ export const isHostedPath = (url: string): boolean => /^\/(connect|embed)(?![^/?
 export const sendUnknown: Handler = async (services, request, reply) =>
   await sendPage(reply, 404, renderUnknown(shellFor(services, request, { isRepeatable: true })));
 
-const tokenOf = (request: FastifyRequest): string => (request.params as { token: string }).token;
+const tokenOf = (request: FastifyRequest): string => (request.params as { token?: string }).token ?? "";
 
 /** Only navigations that a browser marks as such count as visits: link previews and prefetches may open the link any number of times. */
 const getForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
   const hosted = await findHostedSession(services, token);
   if (!hosted) return await sendUnknown(services, request, reply);
-  const { status, returnUrl: back } = hosted.session;
+  const { status } = hosted.session;
+  const { backTo: back } = hosted;
   const shell = shellFor(services, request, { brand: hosted.brand, isRepeatable: true });
   if (status === "expired") return await sendPage(reply, 410, renderExpired(shell, { back }));
   if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell, back));
@@ -119,11 +125,12 @@ const postForm: Handler = async (services, request, reply) => {
   if (!hosted) return await sendUnknown(services, request, reply);
   throttleForm(services, "link", hosted.session.id);
   const shell = shellFor(services, request, { brand: hosted.brand });
-  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell));
+  const { backTo: back } = hosted;
+  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell, back));
   const submitted = await readForm(request, formShape(hosted.strategy.fields));
   const csrf = await checkCsrf(services, token, submitted.get("_csrf") ?? "");
-  if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell));
-  const { status, returnUrl: back } = hosted.session;
+  if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell, back));
+  const { status } = hosted.session;
   const sendExpired = async (): Promise<FastifyReply> => {
     const typed = listTyped(hosted.strategy, submitted, shell.wording);
     return await sendPage(reply, 410, renderExpired(shell, { back, typed }));

@@ -30,14 +30,14 @@ export function registerDashboard(app: FastifyInstance, services: Services): voi
 
 /**
  * docs/decisions/0022. Only our own scripts, none inline. Only our own style sheets; those that Mantine and the editor create at
- * run time have the nonce of this answer. No `style` attributes in markup, no other sites, no frames, no plug-ins.
+ * run time have the nonce of this answer. Pictures also from `data:`, for the logo in the preview of a strategy. No `style` attributes in markup, no other sites, no frames, no plug-ins.
  */
 const contentSecurityPolicy = (nonce: string): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
-    "img-src 'self'",
+    "img-src 'self' data:",
     "connect-src 'self'",
     "base-uri 'self'",
     "form-action 'none'",

@@ -60,6 +60,14 @@ const RULES: readonly (readonly [rule: string, from: string, to: string, problem
       "2:1 strategy the first key says what a document is: `account`, `strategy` or `blueprint`; move `strategy` to the top",
     ],
   ],
+  [
+    "a logo on another server is refused: it would see every visitor",
+    "fields:",
+    "logo_url: https://cdn.example/logo.png\nfields:",
+    [
+      "4:11 logo_url an image on another server would let that server see every visitor; embed the image itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)",
+    ],
+  ],
   ["the account is required", "account: acme\n", "", ["1:1 the key `account` is missing; add it"]],
   [
     "the account exists",

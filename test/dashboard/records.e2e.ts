@@ -378,6 +378,12 @@ async function assertText(page: Page, path: string): Promise<void> {
     'document.querySelectorAll(\'#root img:not(.cm-widgetBuffer):not([src^="data:"]), #root script, #root a[href*="//evil"], #root a[href^=javascript], #root [onload], #root [onerror]\').length',
   );
   assert.equal(left, 0, path);
+  for (const frame of page.frames().slice(1))
+    assert.equal(
+      await frame.locator("img, script:not([src]), [onload], [onerror]").count(),
+      0,
+      `${path}: ${frame.name()}`,
+    );
 }
 
 test("no browser has complained, of the policy, of a script, or of a request elsewhere", () => {

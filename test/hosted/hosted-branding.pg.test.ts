@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { load } from "cheerio";
-import { acmeDocument, GOOD, type Hosted } from "./hosted-setup.ts";
+import { acmeDocument, GOOD, RETURN_ORIGIN, type Hosted } from "./hosted-setup.ts";
 import { brandedAcme, drawLogo, setUpStates } from "./hosted-states.ts";
 import { csrfOf, send, submit } from "./form-visitor.ts";
 
@@ -101,6 +101,60 @@ test("a strategy's own texts are in the page's language where it has it, in erro
     body: Buffer.from(await new Response(body).arrayBuffer()),
   });
   assert.match(load(wrong.text)("[role=alert]").text(), /E-Mail-Adresse: Diese Angabe fehlt\./);
+});
+
+test("a strategy's logo is shown beside the customer's, from our own address, as it was in the session's version", async () => {
+  const document = (logo: object) =>
+    JSON.stringify({
+      strategy: "strat_logo",
+      account: "acme",
+      name: "Northwind",
+      fields: [{ key: "token", type: "password" }],
+      login: { type: "none" },
+      ...logo,
+    });
+  await hosted.installation.apply(document({ logo_url: drawLogo(48) }));
+  const { hosted_url, $ } = await pageOf({ strategy_id: "strat_logo" });
+  const path = String($(".tile img").last().attr("src"));
+  assert.match(path, /^\/connect\/logos\/acme\/strat_logo\/1\/[0-9a-f]{64}\.png$/);
+  await hosted.installation.apply(document({}));
+  const logo = await send(hosted_url, { path });
+  assert.deepEqual([logo.status, logo.headers["content-type"]], [200, "image/png"]);
+  assert.equal(logo.headers["content-security-policy"], "default-src 'none'; sandbox");
+  // Neither another version, nor another image, nor anything that is no version.
+  const others = [
+    path.replace("/1/", "/2/"),
+    path.replace(/[0-9a-f]{64}/, "0".repeat(64)),
+    path.replace("/1/", "/x/"),
+  ];
+  for (const other of [...others, path.replace("/acme/", "/other/"), path.replace("strat_logo", "strat_x")])
+    assert.equal((await send(hosted_url, { path: other })).status, 404, other);
+  const { $: later } = await pageOf({ strategy_id: "strat_logo" });
+  assert.equal(later(".tile img").length, 1, "the customer's alone");
+});
+
+test("every end of a session has the customer's name, and the way back to the page that it came from", async () => {
+  const back = `${RETURN_ORIGIN}/back`;
+  const endsOf = async (status: number, answer: { status: number; text: string }) => {
+    assert.equal(answer.status, status);
+    const $ = load(answer.text);
+    assert.match($("main .pair").text(), /Acme Bookkeeping/, $("h1").text());
+    assert.equal($("main a").attr("href"), back, $("h1").text());
+  };
+  const { hosted_url } = await hosted.session({ return_url: back });
+  await endsOf(403, await submit(hosted_url, GOOD, { csrf: "x" }));
+  await endsOf(413, await submit(hosted_url, { ...GOOD, email: "x".repeat(70_000) }));
+  const json = { method: "POST", headers: { "content-type": "text/plain" }, body: "x" } as const;
+  await endsOf(415, await send(hosted_url, json));
+  assert.equal((await submit(hosted_url, GOOD)).status, 303);
+  await endsOf(410, await send(hosted_url));
+  const late = await hosted.session({ cancel_url: back });
+  await hosted.setClock(`timestamptz '${late.expires_at}'`);
+  try {
+    await endsOf(410, await send(late.hosted_url));
+  } finally {
+    await hosted.setClock();
+  }
 });
 
 const BYTES_MAX = 30_720;

@@ -78,7 +78,8 @@ const SUCCESS = /all set/;
 const policy = (script: string): string =>
   `default-src 'none'; style-src 'self'; script-src ${script}; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; ` +
   "require-trusted-types-for 'script'";
-const FORM_POLICY = policy("'self'");
+// A form asks whether the service can be reached.
+const FORM_POLICY = `${policy("'self'")}; connect-src 'self'`;
 
 test("the form's headers are exactly these, and its policy has no form-action", async () => {
   const { hosted_url } = await hosted.session();

@@ -4,11 +4,11 @@ import type { Page } from "playwright-core";
 import { GOOD, RETURN_ORIGIN, setUpHosted, type Hosted } from "./hosted-setup.ts";
 
 /** A square with a ring in it, as a PNG: what stands for a customer's logo. */
-export function drawLogo(side = 96): string {
+export function drawLogo(side = 96, color: readonly number[] = [31, 111, 84]): string {
   const rows = Array.from({ length: side }, (_row, y) => {
     const pixels = Array.from({ length: side }, (_pixel, x) => {
       const distance = Math.hypot(x - side / 2 + 0.5, y - side / 2 + 0.5) / side;
-      return distance > 0.22 && distance < 0.42 ? [31, 111, 84, 255] : [255, 255, 255, 0];
+      return distance > 0.22 && distance < 0.42 ? [...color, 255] : [255, 255, 255, 0];
     });
     return [0, ...pixels.flat()];
   });
@@ -124,8 +124,11 @@ const open = async (page: Page, url: string, language: string): Promise<void> =>
   await page.goto(`${url}${url.includes("?") ? "&" : "?"}lang=${language}`);
 };
 
-const submit = async (page: Page): Promise<void> => {
+/** With script, the form is sent once the service has shown that it can be reached. */
+export const submit = async (page: Page): Promise<void> => {
+  const next = page.waitForEvent("framenavigated");
   await page.locator("main button[type=submit]").click();
+  await next;
   await page.waitForLoadState("load");
 };
 

@@ -43,6 +43,7 @@ const PAGE: FormPage = {
   brand: BRAND,
   strategyName: "Northwind Supplier Portal",
   description: "Your supplier login at Northwind",
+  targetLogo: null,
   targetHosts: ["portal.northwind.example", "login.northwind.example"],
   returnHost: "app.acme.example",
   cancelTo: null,
@@ -313,7 +314,10 @@ suite("headers", () => {
 
   test("a form has no form-action: Chromium would hold a redirect's every hop to it", () => {
     const { "Permissions-Policy": features, ...rest } = hostedHeaders("form");
-    assert.deepEqual(rest, { "Content-Security-Policy": policy("'self'"), ...COMMON });
+    assert.deepEqual(rest, {
+      "Content-Security-Policy": `${policy("'self'")}; connect-src 'self'`,
+      ...COMMON,
+    });
     assert.match(features ?? "", /^([a-z-]+=\(\)(, )?)+$/);
   });
   test("every other page allows no form and no script at all", () => {

@@ -1,4 +1,4 @@
-import { explainSupportUrl, readLogoUrl } from "#domain/branding.ts";
+import { explainLogoUrl, explainSupportUrl } from "#domain/branding.ts";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import type { ConfigFinding } from "#domain/config-problem.ts";
 import { accountSchema, configLimits } from "#domain/config-schema.ts";
@@ -22,10 +22,10 @@ export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
 function checkBranding({ branding }: JsonObject): readonly ConfigFinding[] {
   if (!isJsonObject(branding)) return [];
   const { logo_url: logo, support_url: support } = branding;
-  const read = typeof logo === "string" && logo !== "" ? readLogoUrl(logo) : null;
+  const bad = explainLogoUrl(logo);
   const unfit = typeof support === "string" && support !== "" ? explainSupportUrl(support) : null;
   return [
-    ...(read?.ok === false ? [{ path: ["branding", "logo_url"], message: read.message }] : []),
+    ...(bad === null ? [] : [{ path: ["branding", "logo_url"], message: bad }]),
     ...(unfit === null ? [] : [{ path: ["branding", "support_url"], message: unfit }]),
   ];
 }

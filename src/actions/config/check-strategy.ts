@@ -1,3 +1,4 @@
+import { explainLogoUrl } from "#domain/branding.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
@@ -10,10 +11,12 @@ import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
 /** docs/strategies.md describes strategy documents. */
 export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
   const { hosts, fields, login } = document;
+  const bad = explainLogoUrl(document["logo_url"]);
   return [
     ...checkShape(strategySchema, document, []).filter(
       (finding) => finding.path[0] !== "login" || finding.path.length === 1,
     ),
+    ...(bad === null ? [] : [{ path: ["logo_url"], message: bad }]),
     ...checkOrigins(hosts, ["hosts"]),
     ...checkPlainHosts(document),
     ...checkHostsGiven(hosts, login),

@@ -1,7 +1,12 @@
 import { readClock } from "#db/connection/clock.ts";
-import { findAccountById, type BrandedAccount, findLogo as findStoredLogo } from "#db/accounts.ts";
+import {
+  findAccountById,
+  findAccountBySlug,
+  type BrandedAccount,
+  findLogo as findStoredLogo,
+} from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
-import { findVersion } from "#db/config-documents.ts";
+import { findCachedVersion, findVersion } from "#db/config-documents.ts";
 import { completeEmbeddedSession, lockForSlot } from "#db/credentials/embedded-sessions.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
@@ -10,7 +15,7 @@ import {
   findSessionByToken,
   type StoredSession,
 } from "#db/credentials/credential-sessions.ts";
-import type { Brand, Logo } from "#domain/branding.ts";
+import { readLogoUrl, type Brand, type Logo } from "#domain/branding.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import { writeCredential } from "#domain/destination.ts";
 import { checkFormValues } from "#domain/form-values.ts";
@@ -103,6 +108,25 @@ export async function issueCsrf(services: Needs<"db" | "signing">, token: string
 /** The image with this hash, which the pages of its account show. */
 export async function findLogo(services: Needs<"db">, sha256: Buffer): Promise<Logo | undefined> {
   return await findStoredLogo(services.db, sha256);
+}
+
+/** The image with this hash of a version of a strategy. Signed versions never change. */
+export async function findTargetLogo(
+  { db }: Needs<"db">,
+  named: { readonly account: string; readonly strategy: string; readonly version: number },
+  sha256: Buffer,
+): Promise<Logo | undefined> {
+  const account = await findAccountBySlug(db, named.account);
+  const key = account && { accountId: account.id, id: named.strategy, version: named.version };
+  const logo = key && logoOf(await findCachedVersion(db, "strategy", key));
+  return logo?.sha256.equals(sha256) === true ? logo : undefined;
+}
+
+/** The image of a strategy's document. */
+export function logoOf(strategy: Pick<Strategy, "logoUrl"> | undefined): Logo | undefined {
+  const url = strategy?.logoUrl ?? null;
+  const read = url === null ? null : readLogoUrl(url);
+  return read?.ok === true ? read.logo : undefined;
 }
 
 /** `stale`: the token belongs to a form that was rendered for this link, but has expired. */

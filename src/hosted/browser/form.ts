@@ -176,6 +176,22 @@ async function decode(picture: Blob): Promise<string> {
 }
 
 const AGAIN_MS = 30_000;
+const REACH_MS = 10_000;
+
+/** Whether the service answers. If it doesn't, the browser's own error page would lose what was typed. */
+async function isReachable(): Promise<boolean> {
+  const asked = new AbortController();
+  setTimeout(() => asked.abort(), REACH_MS);
+  const options = { method: "HEAD", cache: "no-store", signal: asked.signal } as const;
+  try {
+    const response = await fetch(import.meta.url, options);
+    // To its end, or leaving the page would abort it.
+    await response.text();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
 
 /** The button shows that the form is being sent, and a second click has no effect. */
 function sendOnce(form: HTMLFormElement, say: Say): void {
@@ -189,17 +205,24 @@ function sendOnce(form: HTMLFormElement, say: Say): void {
     button.textContent = isSending ? say("sending") : label;
     status.textContent = isSending ? say("sending") : "";
   };
-  const tell = (text: string, className: string): void =>
-    void Object.assign(status, { textContent: text, className });
-  addEventListener("online", () => tell("", "sending unseen"));
   form.addEventListener("submit", (event) => {
-    // The browser's own error page would lose what was typed. A frame has its own way to say it.
-    const isOffline = !navigator.onLine && say("offline") !== "";
-    if (isOffline) tell(say("offline"), "error");
-    if (button.disabled || isOffline) event.preventDefault();
-    else set(true);
+    if (button.disabled) return event.preventDefault();
+    status.className = "sending unseen";
+    set(true);
     // No answer, or the person cancelled it: the form may be sent again, and still creates only one credential.
     setTimeout(() => set(false), AGAIN_MS);
+    // A frame notices by itself when there is no answer.
+    if (say("unsent") === "") return;
+    event.preventDefault();
+    void isReachable().then((is) => {
+      // A field may have the name of the method.
+      if (is) return HTMLFormElement.prototype.submit.call(form);
+      set(false);
+      Object.assign(status, { textContent: say("unsent"), className: "error" });
+    });
+  });
+  addEventListener("online", () => {
+    if (status.className === "error") status.textContent = "";
   });
   // For a frame, which notices when there is no answer.
   form.addEventListener("again", () => set(false));

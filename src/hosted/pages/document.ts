@@ -105,13 +105,15 @@ function renderHelp(wording: Wording, account: string, url: string): Html {
   </p>`;
 }
 
-/** A customer's image, or the first letter of the name, as a decoration next to the name. */
-export function renderTile(base: string, name: string, logo: string | null, style: string): Html {
-  return logo === null
+/** The tile of a customer. */
+export const renderBrandTile = (base: string, { name, logo }: Brand): Html =>
+  renderTile(name, logo === null ? null : logoPath(base, logo), "");
+
+/** An image, or the first letter of the name, as a decoration next to the name. */
+export function renderTile(name: string, picture: string | null, style: string): Html {
+  return picture === null
     ? html`<span class="tile ${style}">${initial(name)}</span>`
-    : html`<span class="tile tile-logo"
-        ><img src="${logoPath(base, logo)}" alt="" width="52" height="52"
-      /></span>`;
+    : html`<span class="tile tile-logo"><img src="${picture}" alt="" width="52" height="52" /></span>`;
 }
 
 function initial(name: string): string {

@@ -4,7 +4,7 @@ import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
 import { directionOf, say, plainText, type Wording } from "#hosted/texts/texts.ts";
-import { LOCK, renderDocument, renderTile, type Shell, type View } from "./document.ts";
+import { LOCK, renderBrandTile, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
 /** The content of a form: the account, the system, the purpose and the next page. docs/decisions/0017. */
@@ -14,6 +14,8 @@ export interface FormPage {
   /** The system to connect. */
   readonly strategyName: LocalText;
   readonly description: LocalText | null;
+  /** The address of the system's logo; null: its first letter is shown. */
+  readonly targetLogo: string | null;
   /** The hosts that may receive the credential, as people know them: `portal.example.com`. */
   readonly targetHosts: readonly string[];
   /** The user's next page; null: the user stays here. */
@@ -59,8 +61,8 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
     ${errors.size > 0 && renderSummary(wording, page, messages)}
     ${page.isElsewhere && renderElsewhere(wording, account)}
     <div class="pair" aria-hidden="true">
-      ${renderTile(base, account, brand.logo, "")}<span class="line"></span><span class="badge">${LOCK}</span
-      ><span class="line"></span>${renderTile(base, system, null, "tile-target")}
+      ${renderBrandTile(base, brand)}<span class="line"></span><span class="badge">${LOCK}</span
+      ><span class="line"></span>${renderTile(system, page.targetLogo, "tile-target")}
     </div>
     ${page.framed?.step}
     <h1>${say(wording, "connect_title", { system })}</h1>
@@ -73,7 +75,7 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
       action="${page.action}"
       enctype="${page.encoding}"
       novalidate${page.framed?.slot}${page.framed && signInHost !== null && html` data-leaves`}
-      ${page.framed === undefined && html` data-offline="${texts.offline}"`}
+      ${page.framed === undefined && html` data-unsent="${texts.unsent}"`}
       ${textsOfScript(wording, page)}
     >
       <input type="hidden" name="_csrf" value="${page.csrf}" />
@@ -86,7 +88,9 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
     </form>
     ${page.cancelTo !== null && html`<p class="caution"><a href="${page.cancelTo}">${texts.cancel}</a></p>`}
     ${page.framed?.ways}
-    <p class="caution">${say(wording, "caution", { account })}</p>`;
+    <p class="caution">
+      ${say(wording, page.framed === undefined ? "caution" : "frame_caution", { account })}
+    </p>`;
   return { title: isWrong ? plainText(wording, "error_title", { title }) : title, body, hasForm: true };
 }
 
@@ -101,14 +105,12 @@ function textsOfScript({ texts }: Wording, { fields }: FormPage): Html {
 /** Not in a frame, where the script sets the focus, because the surrounding page may need it elsewhere. */
 const AUTOFOCUS = html` autofocus`;
 
-const NOTICES = { refused: "refused", failed: "failed", stale: "stale" } as const;
-
 function renderNotice(wording: Wording, system: string, notice: FormNotice, { framed }: FormPage): Html {
   const { texts } = wording;
   const heading = notice === "stale" ? texts.stale_heading : say(wording, "not_connected", { system });
   return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
-    <p>${texts[NOTICES[notice]]}</p>
+    <p>${texts[framed !== undefined && notice === "refused" ? "frame_refused" : notice]}</p>
   </div>`;
 }
 

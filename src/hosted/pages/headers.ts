@@ -16,7 +16,9 @@ function contentSecurityPolicy(kind: HostedPageKind): readonly string[] {
     // docs/decisions/0019: every ancestor is checked, so that an allowed page inside a malicious one is refused.
     `frame-ancestors ${frameOf ?? "'none'"}`,
     "require-trusted-types-for 'script'",
-    ...(frameOf === null ? [] : ["connect-src 'self'", "trusted-types latchkey"]),
+    // A form asks whether the service can be reached before it is sent.
+    ...(kind === "form" || frameOf !== null ? ["connect-src 'self'"] : []),
+    ...(frameOf === null ? [] : ["trusted-types latchkey"]),
     ...(kind === "form" || frameOf !== null ? [] : ["form-action 'none'"]),
   ];
 }

@@ -1,6 +1,6 @@
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import { say, type Texts, type Wording } from "#hosted/texts/texts.ts";
-import { renderDocument, renderTile, type Shell, type View } from "./document.ts";
+import { renderDocument, renderBrandTile, type Shell, type View } from "./document.ts";
 
 /** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not already know. */
 export function messageView(
@@ -26,10 +26,10 @@ function renderMessage(shell: Shell, back: string | null, ...message: Parameters
   });
 }
 
-const renderBrand = ({ base, brand }: Shell): Html | false =>
+export const renderBrand = ({ base, brand }: Shell): Html | false =>
   brand !== null &&
   html`<p class="pair">
-    <span aria-hidden="true">${renderTile(base, brand.name, brand.logo, "")}</span><bdi>${brand.name}</bdi>
+    <span aria-hidden="true">${renderBrandTile(base, brand)}</span><bdi>${brand.name}</bdi>
   </p>`;
 
 const renderBack = ({ wording }: Shell, back: string | null): Html | false =>

@@ -52,6 +52,8 @@ export const de: Texts = {
   show: "Anzeigen",
   hide: "Verbergen",
   sending: "Wird gesendet …",
+  unsent:
+    "Es wurde nichts gesendet, und Ihre Eingaben sind noch da. Bitte prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
   totp_help:
     "Der geheime Schlüssel, mit dem Ihre Authenticator-App eingerichtet wurde, oder der ganze otpauth://-Link. Er steht neben dem QR-Code.",
   qr_choose: "Bild des QR-Codes einlesen",
@@ -110,6 +112,10 @@ export const de: Texts = {
     "Sie können dieses Fenster schließen und auf der Seite weitermachen, von der Sie gekommen sind.",
   window_refused:
     "Die Anmeldung wurde abgebrochen oder konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Schließen Sie dieses Fenster und versuchen Sie es auf der Seite, von der Sie gekommen sind, noch einmal.",
+  frame_caution:
+    "Wenn Sie das von {account} nicht erwartet haben, brechen Sie ab: Es wurde nichts weitergegeben.",
+  frame_refused:
+    "Die Anmeldung wurde dort abgebrochen oder abgelehnt. Es wurde nichts gespeichert. Sie können es unten erneut versuchen oder abbrechen.",
   frame_expired_heading: "Die Zeit dafür ist abgelaufen",
   frame_expired: "Hier kann nichts mehr eingegeben werden. Bitte schließen Sie dies und beginnen Sie neu.",
   frame_used_heading: "Das ist schon erledigt",

@@ -46,6 +46,8 @@ export const en = {
   show: "Show",
   hide: "Hide",
   sending: "Sending…",
+  unsent:
+    "Nothing was sent, and what you entered is still here. Please check your internet connection and try again.",
   totp_help:
     "The secret key that your authenticator app was set up with, or the whole otpauth:// link. It is shown beside the QR code.",
   qr_choose: "Scan a picture of the QR code",
@@ -99,6 +101,9 @@ export const en = {
   window_back: "You can close this window and continue on the page that you came from.",
   window_refused:
     "The sign-in was cancelled or could not be finished. Nothing was saved. Close this window and try again on the page that you came from.",
+  frame_caution: "If you did not expect this from {account}, cancel: nothing has been shared.",
+  frame_refused:
+    "The sign-in was cancelled or refused there. Nothing was saved. You can try again below, or cancel.",
   frame_expired_heading: "Your time to complete this has run out",
   frame_expired: "Nothing more can be entered here. Please close this and start again.",
   frame_used_heading: "This is already done",

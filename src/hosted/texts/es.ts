@@ -49,6 +49,8 @@ export const es: Texts = {
   show: "Mostrar",
   hide: "Ocultar",
   sending: "Enviando…",
+  unsent:
+    "No se ha enviado nada, y lo que ha introducido sigue aquí. Compruebe su conexión a internet e inténtelo de nuevo.",
   totp_help:
     "La clave secreta con la que se configuró su aplicación de autenticación, o el enlace otpauth:// completo. Aparece junto al código QR.",
   qr_choose: "Escanear una imagen del código QR",
@@ -103,6 +105,9 @@ export const es: Texts = {
   window_back: "Puede cerrar esta ventana y continuar en la página de la que ha venido.",
   window_refused:
     "El inicio de sesión se canceló o no pudo terminarse. No se ha guardado nada. Cierre esta ventana e inténtelo de nuevo en la página de la que ha venido.",
+  frame_caution: "Si no esperaba esto de {account}, cancele: no se ha compartido nada.",
+  frame_refused:
+    "El inicio de sesión se canceló o se rechazó allí. No se ha guardado nada. Puede intentarlo de nuevo abajo o cancelar.",
   frame_expired_heading: "El tiempo se ha agotado",
   frame_expired: "Ya no se puede introducir nada aquí. Cierre esto y empiece de nuevo.",
   frame_used_heading: "Esto ya está hecho",

@@ -50,6 +50,8 @@ export const fr: Texts = {
   show: "Afficher",
   hide: "Masquer",
   sending: "Envoi en cours…",
+  unsent:
+    "Rien n’a été envoyé, et votre saisie est toujours là. Veuillez vérifier votre connexion Internet et réessayer.",
   totp_help:
     "La clé secrète avec laquelle votre application d’authentification a été configurée, ou le lien otpauth:// complet. Elle est affichée à côté du code QR.",
   qr_choose: "Scanner une image du code QR",
@@ -105,6 +107,9 @@ export const fr: Texts = {
   window_back: "Vous pouvez fermer cette fenêtre et continuer sur la page d’où vous venez.",
   window_refused:
     "La connexion a été annulée ou n’a pas pu aboutir. Rien n’a été enregistré. Fermez cette fenêtre et réessayez sur la page d’où vous venez.",
+  frame_caution: "Si vous n’attendiez pas cela de {account}, annulez : rien n’a été transmis.",
+  frame_refused:
+    "La connexion y a été annulée ou refusée. Rien n’a été enregistré. Vous pouvez réessayer ci-dessous ou annuler.",
   frame_expired_heading: "Le délai est écoulé",
   frame_expired: "Plus rien ne peut être saisi ici. Veuillez fermer et recommencer.",
   frame_used_heading: "C’est déjà fait",

@@ -47,6 +47,8 @@ export const it: Texts = {
   show: "Mostra",
   hide: "Nascondi",
   sending: "Invio in corso…",
+  unsent:
+    "Non è stato inviato nulla e ciò che hai inserito è ancora qui. Controlla la connessione a internet e riprova.",
   totp_help:
     "La chiave segreta con cui è stata configurata la tua app di autenticazione, oppure l’intero link otpauth://. È mostrata accanto al codice QR.",
   qr_choose: "Scansiona un’immagine del codice QR",
@@ -100,6 +102,9 @@ export const it: Texts = {
   window_back: "Puoi chiudere questa finestra e continuare nella pagina da cui provieni.",
   window_refused:
     "L’accesso è stato annullato o non è riuscito. Non è stato salvato nulla. Chiudi questa finestra e riprova nella pagina da cui provieni.",
+  frame_caution: "Se non ti aspettavi questa richiesta da {account}, annulla: non è stato condiviso nulla.",
+  frame_refused:
+    "L’accesso è stato annullato o rifiutato. Non è stato salvato nulla. Puoi riprovare qui sotto o annullare.",
   frame_expired_heading: "Il tempo è scaduto",
   frame_expired: "Qui non si può più inserire nulla. Chiudi e ricomincia.",
   frame_used_heading: "È già fatto",

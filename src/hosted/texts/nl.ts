@@ -48,6 +48,8 @@ export const nl: Texts = {
   show: "Tonen",
   hide: "Verbergen",
   sending: "Bezig met versturen…",
+  unsent:
+    "Er is niets verzonden en wat u hebt ingevoerd staat er nog. Controleer uw internetverbinding en probeer het opnieuw.",
   totp_help:
     "De geheime sleutel waarmee uw authenticator-app is ingesteld, of de volledige otpauth://-link. Deze staat naast de QR-code.",
   qr_choose: "Een afbeelding van de QR-code scannen",
@@ -103,6 +105,9 @@ export const nl: Texts = {
   window_back: "U kunt dit venster sluiten en verdergaan op de pagina waar u vandaan kwam.",
   window_refused:
     "Het inloggen is geannuleerd of kon niet worden voltooid. Er is niets opgeslagen. Sluit dit venster en probeer het opnieuw op de pagina waar u vandaan kwam.",
+  frame_caution: "Had u dit niet van {account} verwacht? Annuleer dan: er is niets gedeeld.",
+  frame_refused:
+    "Het inloggen is daar geannuleerd of geweigerd. Er is niets opgeslagen. U kunt het hieronder opnieuw proberen of annuleren.",
   frame_expired_heading: "De tijd is om",
   frame_expired: "Hier kan niets meer worden ingevuld. Sluit dit en begin opnieuw.",
   frame_used_heading: "Dit is al gedaan",

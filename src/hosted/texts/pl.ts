@@ -48,6 +48,7 @@ export const pl: Texts = {
   show: "Pokaż",
   hide: "Ukryj",
   sending: "Wysyłanie…",
+  unsent: "Nic nie wysłano, a wpisane dane nadal tu są. Sprawdź połączenie z internetem i spróbuj ponownie.",
   totp_help:
     "Tajny klucz, za pomocą którego skonfigurowano aplikację uwierzytelniającą, albo cały link otpauth://. Jest widoczny obok kodu QR.",
   qr_choose: "Zeskanuj obraz kodu QR",
@@ -101,6 +102,9 @@ export const pl: Texts = {
   window_back: "Możesz zamknąć to okno i wrócić do strony, z której tu trafiono.",
   window_refused:
     "Logowanie anulowano lub nie udało się go dokończyć. Nic nie zostało zapisane. Zamknij to okno i spróbuj ponownie na stronie, z której tu trafiono.",
+  frame_caution: "Jeśli nie spodziewasz się tego od {account}, anuluj: żadne dane nie zostały przekazane.",
+  frame_refused:
+    "Logowanie zostało tam przerwane lub odrzucone. Nic nie zapisano. Możesz spróbować ponownie poniżej albo anulować.",
   frame_expired_heading: "Czas minął",
   frame_expired: "Nic więcej nie można tu wpisać. Zamknij to i zacznij od nowa.",
   frame_used_heading: "To jest już gotowe",

@@ -49,6 +49,8 @@ export const pt: Texts = {
   show: "Mostrar",
   hide: "Ocultar",
   sending: "A enviar…",
+  unsent:
+    "Nada foi enviado, e os dados digitados continuam aqui. Verifique a sua conexão à internet e tente novamente.",
   totp_help:
     "A chave secreta com que a sua aplicação de autenticação foi configurada, ou o link otpauth:// completo. Aparece ao lado do código QR.",
   qr_choose: "Ler uma imagem do código QR",
@@ -102,6 +104,9 @@ export const pt: Texts = {
   window_back: "Pode fechar esta janela e continuar na página de onde veio.",
   window_refused:
     "O acesso foi cancelado ou não pôde ser concluído. Nada foi guardado. Feche esta janela e tente novamente na página de onde veio.",
+  frame_caution: "Se não esperava isto de {account}, cancele: nada foi partilhado.",
+  frame_refused:
+    "O acesso foi cancelado ou recusado lá. Nada foi guardado. Pode tentar de novo abaixo ou cancelar.",
   frame_expired_heading: "O tempo terminou",
   frame_expired: "Já não é possível digitar nada aqui. Feche isto e comece de novo.",
   frame_used_heading: "Isto já está feito",
