@@ -28,9 +28,9 @@ type Line = readonly [
 
 /**
  * The tallies of a run, one for each node. A node that was executed again after a pause or a crash has several: the first complete
- * one counts, because later nodes have used that output.
+ * one counts, because later nodes have used that output. Nodes that began in the same millisecond are in the order of `plan`.
  */
-export function readTallies(texts: readonly string[]): readonly NodeTally[] {
+export function readTallies(texts: readonly string[], plan: readonly string[] = []): readonly NodeTally[] {
   const byNode = new Map<string, NodeTally>();
   for (const text of texts)
     for (const line of text.split("\n")) {
@@ -49,5 +49,7 @@ export function readTallies(texts: readonly string[]): readonly NodeTally[] {
       if (!isFirst && (tally.state !== "stopped" || before === undefined || before.state === "stopped"))
         byNode.set(node, tally);
     }
-  return [...byNode.values()].sort((a, b) => a.fromMs - b.fromMs);
+  return [...byNode.values()].sort(
+    (a, b) => a.fromMs - b.fromMs || plan.indexOf(a.node) - plan.indexOf(b.node),
+  );
 }

@@ -28,3 +28,13 @@ test("of a node that was executed again, the first complete tally counts, in any
     assert.deepEqual(readTallies(texts), [first]);
   assert.deepEqual(readTallies([lines(cut), lines(tally("a", 30, "stopped"))]).length, 1);
 });
+
+test("nodes that began in the same millisecond are in the order of the plan, in any order of the rows", () => {
+  const [first, second, third] = [tally("rows", 10), tally("checked", 10), tally("all", 11)];
+  for (const texts of [
+    [lines(first, second, third)],
+    [lines(third, second), lines(first)],
+    [lines(second, third, first)],
+  ])
+    assert.deepEqual(readTallies(texts, ["all", "rows", "checked"]), [first, second, third]);
+});

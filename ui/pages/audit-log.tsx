@@ -1,4 +1,4 @@
-import { Anchor, Button, Code, Group, Paper, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, Paper, Text, TextInput } from "@mantine/core";
 import { Fragment, type FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { AuditAction } from "#domain/audit-actions.ts";
@@ -16,6 +16,11 @@ import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { AUDIT_ACTION_NAMES } from "./audit-actions.ts";
 import { AuditCheck } from "./audit-check.tsx";
+import { readDetail } from "./audit-detail.ts";
+import styles from "./audit-log.module.css";
+
+/** Of a long value, the tooltip and the export have all. */
+const TEXT_MAX = 120;
 
 type Entry = AnswerOf<typeof listAudit>["items"][number];
 
@@ -157,16 +162,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
         {
           title: "Detail",
           from: "md",
-          cell: ({ detail, run_id: run }) => (
-            <>
-              <Code>{JSON.stringify(detail)}</Code>
-              {run !== null && (
-                <Anchor component={Link} href={`/runs/${run}`} size="xs" display="block">
-                  Show run
-                </Anchor>
-              )}
-            </>
-          ),
+          cell: (entry) => <Detail of={entry} />,
         },
         {
           title: "Chain",
@@ -184,5 +180,25 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
         },
       ]}
     />
+  );
+}
+
+function Detail({ of: { detail, run_id: run } }: { readonly of: Entry }) {
+  return (
+    <>
+      <dl className={styles["detail"]}>
+        {readDetail(detail).map(({ name, text }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd title={text}>{text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text}</dd>
+          </div>
+        ))}
+      </dl>
+      {run !== null && (
+        <Anchor component={Link} href={`/runs/${run}`} size="xs" display="block">
+          Show run
+        </Anchor>
+      )}
+    </>
   );
 }

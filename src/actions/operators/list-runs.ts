@@ -23,6 +23,7 @@ import { listRunsWithCredential } from "#db/operators/operator-credentials.ts";
 import { findRunsWith } from "#db/operators/run-search.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findRunOfAnyAccount } from "#db/runs/runs.ts";
+import { executionOrder } from "#domain/config-order.ts";
 import { readTallies } from "#domain/node-tally.ts";
 import { nearestName } from "#domain/config-nearest.ts";
 import { readRunReference } from "#domain/ids.ts";
@@ -34,7 +35,7 @@ import { readEvidenceLine, type StoredEvidence } from "#domain/page-evidence.ts"
 import { readAnswerLine } from "#domain/shown-answer.ts";
 import { gramsOf, searchLine } from "#domain/search-text.ts";
 import { isSkipped } from "#domain/test-login.ts";
-import { refKeyOf } from "#nodes/define-node.ts";
+import { edgesOf, refKeyOf } from "#nodes/define-node.ts";
 
 export interface RunQuery {
   cursor?: string;
@@ -209,7 +210,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
         seesAnswers,
       }),
     ),
-    nodes: nodesOf(run, steps),
+    nodes: nodesOf(run, steps, await planOf(db, run)),
     inputs: inputs.map((input) => ({
       ref_key: input.refKey,
       kind: input.kind,
@@ -241,18 +242,30 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   };
 }
 
-/** The nodes that have no entry in the journal, in the order in which they began. */
-const nodesOf = ({ tally }: DetailedRun, steps: readonly DetailedStep[]) =>
-  readTallies([...steps.map((step) => step.tally), tally].map((lines) => lines?.toString("utf8") ?? "")).map(
-    ({ node, state, fromMs, toMs, total, valid }) => ({
-      node,
-      status: state,
-      started_at: clockText(fromMs),
-      ended_at: clockText(toMs),
-      records_total: total,
-      records_valid: valid,
-    }),
-  );
+/** The ids of a run's nodes, each after those that it is taken from. Empty for a test login. */
+async function planOf(
+  db: Database,
+  { accountId, blueprintId: id, blueprintVersion: version }: DetailedRun,
+): Promise<readonly string[]> {
+  if (id === null || version === null) return [];
+  const blueprint = await findCachedVersion(db, "blueprint", { accountId, id, version });
+  return blueprint
+    ? executionOrder(blueprint, new Map(blueprint.nodes.map((node) => [node.id, edgesOf(node)])))
+    : [];
+}
+
+/** The nodes that have no entry in the journal, in the order in which they began; in the plan's, if they began together. */
+function nodesOf({ tally }: DetailedRun, steps: readonly DetailedStep[], plan: readonly string[]) {
+  const texts = [...steps.map((step) => step.tally), tally].map((lines) => lines?.toString("utf8") ?? "");
+  return readTallies(texts, plan).map(({ node, state, fromMs, toMs, total, valid }) => ({
+    node,
+    status: state,
+    started_at: clockText(fromMs),
+    ended_at: clockText(toMs),
+    records_total: total,
+    records_valid: valid,
+  }));
+}
 
 /** A node without effects has no step: only the failure's message, which begins with its id, names it. */
 const failedNodeOf = ({ errorDetail }: DetailedRun): string | null =>
