@@ -33,8 +33,12 @@ test("Ledgerly connects by the hosted form and back, fetches, shows what came, a
   assert.match(back, /\/connected\?connection=[\w-]+&session_id=sess_\w+$/);
   await fetch(back);
   const connected = (await home())("section.connection");
-  const credentialId = connected.find("code").text();
+  assert.equal(connected.find(".pill").text(), "Connected");
+  const api = openCaller(service.url, apiKey);
+  const session = new URL(back).searchParams.get("session_id");
+  const credentialId = (await api.get(`/credential-sessions/${session}`)).body.credential_id;
   assert.match(credentialId, /^cred_\w+$/);
+  assert.ok(!connected.text().includes(credentialId), "an end user has no use for it");
   assert.ok(!connected.text().includes(password));
 
   const action = connected.find("form").first().attr("action") ?? "";
@@ -44,14 +48,14 @@ test("Ledgerly connects by the hosted form and back, fetches, shows what came, a
     await sleep(100);
     page = load(await (await fetch(run)).text());
   }
-  assert.equal(page("p.status").text(), "completed");
+  assert.equal(page(".status").text(), "completed");
   assert.equal(page("h2").text(), "invoices: 240 records");
   assert.equal(page("tr").length, 51, "the first fifty, under their heading");
-  assert.match((await home())("li").text(), /All invoices, Northwind Supplier Portal:\s+completed/);
+  assert.match((await home())("li").text(), /All invoices\s+Northwind Supplier Portal\s+completed/);
 
   await press(app.url, action.replace(/fetch$/, "disconnect"));
   assert.equal((await home())("section.connection").length, 0);
-  assert.equal((await openCaller(service.url, apiKey).delete(`/credentials/${credentialId}`)).status, 404);
+  assert.equal((await api.delete(`/credentials/${credentialId}`)).status, 404);
 });
 
 test("what Ledgerly does not know is not found, another site's page presses none of its buttons, and a refusal is shown", async (t) => {
