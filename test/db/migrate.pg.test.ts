@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { migrate } from "#db/connection/migrate.ts";
+import { listPendingMigrations, migrate } from "#db/connection/migrate.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { openPool } from "#db/connection/pool.ts";
 import { dumpSchema } from "../../scripts/generate/schema-dump.ts";
 import { createTestDatabase } from "../database.ts";
+import { until } from "../eventually.ts";
 
 const cleanups: (() => void | Promise<void>)[] = [];
 after(async () => {
@@ -195,6 +196,35 @@ test("a migration that fails leaves nothing of itself and names its line", async
   ]);
   put(folder, { "0002_bad.sql": "create table bad ();" });
   assert.deepEqual(await migrate(db, folder), { applied: ["0002_bad.sql"] });
+});
+
+// docs/operate.md#when-a-migration-fails
+test("an upgrade that is cut off leaves whole migrations: the next attempt continues, and the old version starts only if there is none", async () => {
+  const db = await emptyDatabase();
+  const before = { "0001_one.sql": one };
+  const [old, next] = [folderOf(before), folderOf(before)];
+  await migrate(db, old);
+  const slow = "create table slow ();\nselect pg_sleep(60);\n";
+  const cutOff = async (): Promise<void> => {
+    const upgrading = openPool(db, { applicationName: "upgrade" });
+    const refused = assert.rejects(migrate(upgrading, next));
+    const cut = `select pg_terminate_backend(pid) as cut from pg_stat_activity
+                 where application_name = 'upgrade' and datname = current_database() and query ~ 'pg_sleep'`;
+    await until("the slow migration runs, and is cut off", async () => (await db.query(cut)).length > 0);
+    await refused;
+    await upgrading.end();
+  };
+  put(next, { "0002_slow.sql": slow });
+  await cutOff();
+  assert.deepEqual(await migrate(db, old), { applied: [] }, "nothing was applied");
+  put(next, { "0002_two.sql": two, "0003_slow.sql": slow });
+  rmSync(join(next, "0002_slow.sql"));
+  await cutOff();
+  await assert.rejects(migrate(db, old), /newer than this program: it has 0002_two/);
+  assert.deepEqual(await db.query("select to_regclass('slow') as slow"), [{ slow: null }]);
+  put(next, { "0003_slow.sql": "create table slow ();" });
+  assert.deepEqual((await listPendingMigrations(db, next)).files, ["0003_slow.sql"]);
+  assert.deepEqual(await migrate(db, next), { applied: ["0003_slow.sql"] });
 });
 
 test("refuses files that could not be applied safely", async () => {
