@@ -1,16 +1,23 @@
 /**
  * `npm run package` writes what is installed elsewhere: `.cache/package/latchkey`, the program as JavaScript with the dashboard, and
- * beside it the same as `latchkey-VERSION.tgz`. Images and bundles are made of the folder, `npx` takes the file.
+ * beside it the same as `latchkey-VERSION.tgz`. Images and bundles are made of the folder, `npx` takes the file. With `--bundle` also
+ * `latchkey-VERSION-PLATFORM.tar.gz`, which a machine without a network can run.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
+import { makeBundle } from "./package/bundle.ts";
 import { compileProgram, copyBeside } from "./package/compile.ts";
 import { packedLock, packedManifest, type LockFile, type Manifest } from "./package/manifest.ts";
 
 const root = dirname(import.meta.dirname);
-const { values } = parseArgs({ options: { to: { type: "string", default: join(root, ".cache/package") } } });
+const { values } = parseArgs({
+  options: {
+    to: { type: "string", default: join(root, ".cache/package") },
+    bundle: { type: "boolean", default: false },
+  },
+});
 const read = <T>(file: string): T => JSON.parse(readFileSync(join(root, file), "utf8")) as T;
 
 const folder = join(values.to, "latchkey");
@@ -29,3 +36,4 @@ execFileSync("npm", ["pack", "--ignore-scripts", "--loglevel=error", "--pack-des
   stdio: ["ignore", "ignore", "inherit"],
 });
 console.log(`${modules} modules: ${join(values.to, `latchkey-${manifest.version}.tgz`)}`);
+if (values.bundle) console.log(await makeBundle(folder, values.to, manifest.version));

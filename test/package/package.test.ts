@@ -85,3 +85,42 @@ testInAll(
     assert.match(stdout, /Of 240 records, 3 invalid:/);
   },
 );
+
+/** Starts the service and asks it for the dashboard, where the only network is the loopback. */
+const WITHOUT_NETWORK = `set -eu
+ip link set lo up
+latchkey init
+latchkey serve &
+for try in $(seq 600); do curl -sf "http://127.0.0.1:$LATCHKEY_PORT/readyz" && break; sleep 0.1; done
+curl -s -o /dev/null -w 'dashboard %{http_code}\\n' "http://127.0.0.1:$LATCHKEY_PORT/dashboard"
+kill -TERM $!
+wait $!
+`;
+
+testInAll(
+  "the package, which the bundle contains, below links to this repository's packages",
+  "the bundle runs on a machine without a network, and lists what is in it",
+  { timeout: 600_000, skip: process.getuid?.() === 0 ? false : "only root makes a network namespace" },
+  async () => {
+    const program = join(PROJECT, "scripts/package.ts");
+    const given = ["--disable-warning=ExperimentalWarning", program, "--bundle", "--to", folder];
+    await execute(process.execPath, given);
+    await execute("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: folder });
+    const name = `latchkey-0.1.0-${process.platform}-${process.arch}`;
+    await execute("tar", ["-xzf", `${name}.tar.gz`], { cwd: folder });
+    const { components } = JSON.parse(readFileSync(join(folder, name, "sbom.cdx.json"), "utf8")) as {
+      readonly components: readonly { readonly name: string }[];
+    };
+    const listed = components.map((each) => each.name);
+    assert.ok(listed.includes("fastify") && !listed.includes("typescript"), listed.join());
+    const { stdout } = await execute("unshare", ["--net", "sh", "-c", WITHOUT_NETWORK], {
+      cwd: folder,
+      env: {
+        PATH: `${join(folder, name)}:/usr/sbin:/usr/bin:/sbin:/bin`,
+        LATCHKEY_DATA_DIR: join(folder, "data"),
+        LATCHKEY_PORT: "8080",
+      },
+    });
+    assert.match(stdout, /dashboard 200/);
+  },
+);
