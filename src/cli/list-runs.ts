@@ -218,6 +218,7 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["priority", run.priority === 0 ? null : String(run.priority)],
     ["next poll", run.asks_again_at && second(run.asks_again_at)],
     ["error", run.failure_detail],
+    ["failed at", run.failed_step && placeOf(run.failed_step)],
     ["purged", run.purged_at && `${second(run.purged_at)}${PURGED_BY[run.purge_reason ?? "unknown"]}`],
     ["metadata", list_(Object.entries(run.metadata).map(([name, value]) => `${name}=${value}`))],
     ["credentials", list_(run.credentials.map((each) => each.credential_id))],
@@ -226,6 +227,9 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["lost workers", run.lost_leases === 0 ? null : String(run.lost_leases)],
   ];
 }
+
+const placeOf = ({ name, version, line, column }: NonNullable<ShownRun["failed_step"]>): string =>
+  `${name}, version ${version}, line ${line}, column ${column}`;
 
 const BROWSER_WAITS = {
   missing:

@@ -74,21 +74,33 @@ after(async () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-async function show(
-  id: string,
-): Promise<{ readonly steps: readonly ShownStep[]; readonly pictures: Buffer[] }> {
+interface ShownRun {
+  readonly steps: readonly ShownStep[];
+  readonly failed_step: object | null;
+  readonly pictures: readonly Buffer[];
+}
+
+/** The place of a text in a document as it was applied. */
+function placeOf(document: string, text: string): { readonly line: number; readonly column: number } {
+  const before = document.slice(0, document.indexOf(text)).split("\n");
+  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+}
+
+async function show(id: string): Promise<ShownRun> {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-pictures-"));
   folders.push(folder);
   const told = await bench.installation.command("runs", "show", id, "--json", "--pictures", folder);
   assert.equal(told.code, 0, told.stderr);
   const pictures = readdirSync(folder).map((file) => readFileSync(join(folder, file)));
-  return { ...(JSON.parse(told.stdout) as { readonly steps: readonly ShownStep[] }), pictures };
+  return { ...(JSON.parse(told.stdout) as Omit<ShownRun, "pictures">), pictures };
 }
 
 test("a node that fails shows the step, the outline and a picture; purging the run removes the picture", async () => {
   const { id } = await bench.run("failing", { credential_id });
-  const { steps, pictures } = await show(id);
+  const { steps, pictures, failed_step: place } = await show(id);
   const [step] = steps;
+  const at = placeOf(node("failing", MISSING), "click:");
+  assert.deepEqual(place, { document: "blueprint", name: "failing", version: 1, step: "steps[1]", ...at });
   assert.deepEqual(
     step?.evidence.map((each) => [each.reason, each.step, each.has_picture]),
     [["failed", 'steps[1] (click button "Nxet")', true]],
@@ -98,6 +110,10 @@ test("a node that fails shows the step, the outline and a picture; purging the r
   assert.equal(pictures.length, 1);
   assert.equal(readPng(pictures[0] ?? Buffer.alloc(0)).width, 1280);
   const told = await bench.installation.command("runs", "show", id);
+  assert.match(
+    told.stdout,
+    new RegExp(`failed at +failing, version 1, line ${at.line}, column ${at.column}\n`),
+  );
   assert.match(
     told.stdout,
     /read steps\[1\] \(click button "Nxet"\) at .*\/invoices\n {2}The page has:\n {4}/,
@@ -113,8 +129,15 @@ test("a node that fails shows the step, the outline and a picture; purging the r
 test("a login that is refused shows its page, with what was typed covered and no token", async () => {
   const wrong = await bench.connect("strat_portal", { email: EMAIL, password: "wrong-canary-4242" });
   const { id } = await bench.run("failing", { credential_id: wrong });
-  const { steps, pictures } = await show(id);
+  const { steps, pictures, failed_step: place } = await show(id);
   const [step] = steps;
+  assert.deepEqual(place, {
+    document: "strategy",
+    name: "strat_portal",
+    version: 1,
+    step: "steps[5]",
+    ...placeOf(STRATEGY, "expect:"),
+  });
   assert.equal(step?.node, 'login steps[5] (expect heading "Dashboard" visible)');
   assert.match(step?.evidence[0]?.outline ?? "", /textbox "Password"/);
   assert.equal(pictures.length, 1);

@@ -23,6 +23,7 @@ export function RunFailure({ run }: { readonly run: Run }) {
       <Text size="sm" className="any-break">
         {run.failure_detail ?? "See the failed step below."}
       </Text>
+      {run.failed_step !== null && <DocumentPlace run={run} place={run.failed_step} />}
       <FailedStep run={run} node={run.failed_node ?? step?.node ?? null} />
       {step?.answer && (
         <Text size="sm" className="any-break">
@@ -59,6 +60,27 @@ export function RunFailure({ run }: { readonly run: Run }) {
       </Group>
       {isCompared && <RunComparison run={run} />}
     </Note>
+  );
+}
+
+/** Where the browser's step stands, in the version that the run had. */
+function DocumentPlace({
+  run,
+  place,
+}: {
+  readonly run: Run;
+  readonly place: NonNullable<Run["failed_step"]>;
+}) {
+  const { document, name, version, line, column } = place;
+  const path = document === "strategy" ? "strategies" : "blueprints";
+  return (
+    <Text size="sm" className="any-break">
+      In{" "}
+      <Anchor component={Link} href={`/${path}/${run.account}/${name}?tab=document`} size="sm">
+        {name}
+      </Anchor>
+      , version {version}: line {line}, column {column}
+    </Text>
   );
 }
 

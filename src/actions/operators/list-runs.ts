@@ -36,6 +36,7 @@ import { readAnswerLine } from "#domain/shown-answer.ts";
 import { gramsOf, searchLine } from "#domain/search-text.ts";
 import { isSkipped } from "#domain/test-login.ts";
 import { edgesOf, refKeyOf } from "#nodes/define-node.ts";
+import { locateFailedStep } from "./locate-failed-step.ts";
 
 export interface RunQuery {
   cursor?: string;
@@ -193,6 +194,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   return {
     ...showListed(run),
     failed_node: failedNodeOf(run),
+    failed_step: await locateFailedStep(db, run, credentials),
     api_key_id: run.apiKeyId,
     started_by: run.startedBy,
     again_of: run.againOf,

@@ -24,6 +24,8 @@ export interface StepsMeans {
   readonly render: (template: Json) => Promise<Json | undefined>;
   /** Whether a failure has what the page showed (`StepFailure.evidence`). */
   readonly looks: boolean;
+  /** Where the list stands in its login or node. Default: `steps`. */
+  readonly root?: ConfigPath;
   /** Each step as it begins, described with the document's text. If it throws, the step is not done. */
   begin?(step: string, path: ConfigPath): void;
   /** For a node that writes: called by its `commit` step. */
@@ -66,7 +68,7 @@ function runOf(means: StepsMeans): StepRun {
     next: undefined,
     sink,
     lastRound: null,
-    path: ["steps"],
+    path: means.root ?? ["steps"],
     render: means.render,
     text: async (template) => textOf(await means.render(template)),
     find: async (locator) => locate(page, await renderLocator(run, locator)),

@@ -17,6 +17,7 @@ import {
   time,
 } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
+import { runStep } from "./run-step.ts";
 
 const defineOperation = operationsOf("Runs");
 
@@ -84,66 +85,6 @@ export const listRuns = defineOperation({
   answer: page("Runs", closed(listed, { title: "Run" })),
 });
 
-const step = closed(
-  {
-    node: text("The node's id."),
-    status: oneOf(
-      ["started", "done", "failed", "skipped"],
-      "Its state; `skipped`: its `when` is not true, so nothing was sent.",
-    ),
-    attempts: count("Number of attempts."),
-    started_at: time("When it started for the first time."),
-    ended_at: orNull(time("When it ended.")),
-    duration_ms: orNull(count("How long it took, with the time that it waited.")),
-    output: orNull(text("The kind of its output: records, text, json, file or absent.")),
-    records_total: orNull(count("Records in its output.")),
-    records_valid: orNull(count("Records without errors.")),
-    records_usual: orNull(
-      count("The median number of records of this node in the last completed runs; `null`: there are none."),
-    ),
-    turns_begun: orNull(count("For a loop: records that it has begun.")),
-    turns_total: orNull(count("For a loop: all its records, if known.")),
-    error: orNull(text("Why it failed, redacted.")),
-    answer: orNull(
-      closed(
-        {
-          status: count("Its status."),
-          address: text("Its URL after redirects; of the query only the names."),
-          leads_to: orNull(text("The location of a redirect that was not followed.")),
-          content_type: orNull(text("Its content type.")),
-          title: orNull(text("The title of an HTML page.")),
-          begins: text("Its first 500 characters; of an HTML page only the visible text."),
-        },
-        { title: "ShownAnswer" },
-      ),
-    ),
-    evidence: Type.Array(
-      closed(
-        {
-          reason: oneOf(["failed", "done", "screenshot"], "Why the page was looked at."),
-          step: text("The step of the browser, in the document's words."),
-          url: orNull(text("The page's URL without its query.")),
-          outline: text("What assistive technology sees, a line for each element; no values of fields."),
-          console: Type.Array(text("One of the last errors in the page's console.")),
-          refused: Type.Array(
-            closed({ origin: text("An origin."), count: count("Requests to it that were refused.") }),
-          ),
-          has_picture: Type.Boolean({
-            description: "Whether there is a picture, which has the index of this item.",
-          }),
-        },
-        { title: "PageEvidence" },
-      ),
-      {
-        description:
-          "What the pages of a browser showed, redacted; empty for roles that may not see results.",
-      },
-    ),
-    log: Type.Array(Type.Unknown(), { description: "Its log, redacted." }),
-  },
-  { title: "RunStep" },
-);
-
 export const readRun = defineOperation({
   id: "readRun",
   method: "get",
@@ -155,6 +96,19 @@ export const readRun = defineOperation({
     {
       ...listed,
       failed_node: orNull(text("The node that failed; it may not be among `steps`.")),
+      failed_step: orNull(
+        closed(
+          {
+            document: oneOf(["blueprint", "strategy"], "The document that has the step of a browser."),
+            name: text("The Blueprint's key, or the strategy's id."),
+            version: count("The document's version."),
+            step: text("The step's place in its node or login, such as `steps[1].steps[0]`."),
+            line: count("Its line in the text of this version, from 1."),
+            column: count("Its column, from 1."),
+          },
+          { title: "FailedStep" },
+        ),
+      ),
       api_key_id: orNull(
         text("The API key that triggered it; `null`: an operator, an operator token or the command line."),
       ),
@@ -190,7 +144,7 @@ export const readRun = defineOperation({
           did_you_mean: orNull(text("The most similar key that it defines.")),
         }),
       ),
-      steps: Type.Array(step),
+      steps: Type.Array(runStep),
       nodes: Type.Array(
         closed(
           {

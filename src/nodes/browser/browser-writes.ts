@@ -126,13 +126,14 @@ async function isThere(
       const after = async (means: StepsMeans): Promise<void> => {
         met = await whichHolds(means, [found, missing]);
       };
-      await doSteps(context, browser, { steps }, { after });
+      await doSteps(context, browser, { steps }, { after, root: ["verify", "steps"] });
       if (met < 0) throw new NodeFailure("verify: the page shows neither `found` nor `missing`.");
       return met === 0;
     });
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error;
     const failure = await nodeFailure(context, error, 1);
-    throw new NodeFailure(`verify: ${failure.message}`, failure.kind === null ? {} : { kind: failure.kind });
+    const place = error.path.length === 0 ? "verify: " : "";
+    throw new NodeFailure(`${place}${failure.message}`, failure.kind === null ? {} : { kind: failure.kind });
   }
 }

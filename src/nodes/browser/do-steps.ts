@@ -18,7 +18,7 @@ export async function doSteps(
   context: NodeContext,
   browser: StepBrowser,
   { steps, evidence = "on_failure" }: Pick<BrowserConfig, "steps" | "evidence">,
-  watch: Pick<StepsMeans, "begin" | "commit"> & {
+  watch: Pick<StepsMeans, "begin" | "commit" | "root"> & {
     readonly after?: (means: StepsMeans) => Promise<void>;
   } = {},
 ): Promise<PageOutput> {
