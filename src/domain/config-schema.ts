@@ -11,7 +11,7 @@ import { FIELD_TYPES } from "./strategy.ts";
 
 /** The description of a schema's `pattern` in messages: `must be …`. */
 export const SAYS = "x-says";
-/** Keys that are planned but not implemented yet: refused by name (docs/decisions/0030). */
+/** Keys that are planned but not implemented yet, each with what to do instead: refused by name (docs/decisions/0030). */
 export const UNBUILT_KEYS = "x-unbuilt-keys";
 
 /** Upper limits of durations, in milliseconds; a duration must be longer than 0 unless stated otherwise. */
@@ -162,7 +162,7 @@ export const accountSchema = Type.Object(
       ),
     ),
   },
-  { ...closed, [UNBUILT_KEYS]: ["webhooks"] },
+  { ...closed, [UNBUILT_KEYS]: { webhooks: "remove it" } },
 );
 
 /** One entry of a strategy's `fields`. */

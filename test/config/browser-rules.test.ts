@@ -206,8 +206,11 @@ test("mistakes in a node's steps, and what is not built, by name", () => {
     assert.ok(first.startsWith(problem), `${steps.join()}: ${first}`);
     assert.deepEqual(more, [], steps.join());
   }
-  for (const key of ["for_each: year", "throttle: {}"])
-    assert.match(nodeProblems([READ], `    ${key}\n`).join(), /is not built yet; remove it/);
+  for (const [key, remedy] of [
+    ["for_each: year", "repeat steps with `each` or `repeat`, or trigger a run for each record"],
+    ["throttle: {}", "LATCHKEY_BROWSERS limits how many browsers a worker runs"],
+  ] as const)
+    assert.ok(nodeProblems([READ], `    ${key}\n`).join().includes(`is not built yet; ${remedy}`), key);
   assert.match(
     nodeProblems(["goto: https://elsewhere.example/x", READ]).join(),
     /^steps\[0\]\.goto `https:\/\/elsewhere\.example` is not among the `hosts` of the strategy `strat_portal`/,

@@ -88,9 +88,9 @@ export function explainShapeError(error: ErrorObject): readonly Explanation[] {
 }
 
 function explainUnknownKey(key: string, schema: Schema): Explanation {
-  if ((schema[UNBUILT_KEYS] as readonly string[] | undefined)?.includes(key)) {
-    return { key, message: `${quote(key)} is not built yet; remove it` };
-  }
+  const unbuilt = schema[UNBUILT_KEYS] as Readonly<Record<string, string>> | undefined;
+  if (unbuilt !== undefined && Object.hasOwn(unbuilt, key))
+    return { key, message: `${quote(key)} is not built yet; ${unbuilt[key]}` };
   if (typeof schema[SAYS] === "string") return { key, message: `must be ${schema[SAYS]}` };
   const known = isJsonObject(schema["properties"]) ? Object.keys(schema["properties"]) : [];
   return { key, message: `unknown key ${quote(key)}${suggestion(key, known)}` };

@@ -39,7 +39,14 @@ export const browserSchema = Type.Object(
     ),
     evidence: Type.Optional(evidenceSchema(["on_failure", "always", "off"])),
   },
-  { additionalProperties: false, [UNBUILT_KEYS]: ["for_each", "throttle"] },
+  {
+    additionalProperties: false,
+    [UNBUILT_KEYS]: {
+      for_each: "repeat steps with `each` or `repeat`, or trigger a run for each record",
+      throttle:
+        "LATCHKEY_BROWSERS limits how many browsers a worker runs, and `concurrency` of the strategy how many runs a credential has",
+    },
+  },
 );
 export type BrowserConfig = Static<typeof browserSchema>;
 
