@@ -71,8 +71,8 @@ export interface Composition {
   loadNodeTypes(): Promise<ReadonlyMap<string, string>>;
   /** Opens the egress gate with the settings' rules. */
   openEgressGate(): Promise<Gate>;
-  /** Browsers by the settings, behind this gate. The caller must close them. */
-  openBrowsers(gate: Gate): Promise<Browsers>;
+  /** Browsers by the settings, behind this gate; `shown`: in a window, with a pause before each action. The caller must close them. */
+  openBrowsers(gate: Gate, shown?: { readonly slowMs: number }): Promise<Browsers>;
   /** `processes`: for the api role. `lost` resolves, with the reason, when the service can't continue. */
   serve(
     roles: readonly ("api" | "worker")[],

@@ -11,12 +11,14 @@ import { readStrategy, type Strategy } from "#domain/strategy.ts";
 import type { LocalReview } from "#engine/local/local-journal.ts";
 import type { LocalCredential } from "#engine/login/local-login.ts";
 import type { LocalOutcome, LocalRun } from "#engine/local/local-run.ts";
+import type { RecordedPages } from "#engine/local/page-recording.ts";
 import type { Recording } from "#engine/local/recording.ts";
 import { must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
 import { refusal } from "./print-plan.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, EXIT_CODES, plain, print, tell } from "./output.ts";
+import { findFailedPlace } from "./failed-place.ts";
 import { readSources } from "./read-sources.ts";
 import { exchangeFile, openPrivateFolder, pictureFile } from "./private-folder.ts";
 import {
@@ -39,6 +41,9 @@ export interface RunOptions {
   replay?: string;
   trace?: string;
   pictures?: string;
+  headed?: boolean;
+  /** true: the usual pause. */
+  slow?: number | true;
   check?: boolean;
   approve?: boolean;
   allowWrites?: boolean;
@@ -83,14 +88,15 @@ export async function runBlueprint(
       isReplayed: recording !== null,
     },
     exchanges: [...(recording?.exchanges ?? [])],
+    pages: pagesOf(recording, options),
   };
-  await executeBlueprint(composition, asked, options, recording, folder);
+  await executeBlueprint(composition, asked, { ...options, paths }, recording, folder);
 }
 
 async function executeBlueprint(
   composition: Composition,
   asked: LocalRun,
-  options: RunOptions,
+  options: RunOptions & { readonly paths: readonly string[] },
   recording: Recording | null,
   folder: string,
 ): Promise<void> {
@@ -102,21 +108,18 @@ async function executeBlueprint(
   ]);
   await using opened = new AsyncDisposableStack();
   const evaluator = () => opened.adopt(openEvaluator({ threads: 1 }), async (each) => await each.close());
-  const gate =
-    recording === null
-      ? opened.adopt(await composition.openEgressGate(), async (each) => await each.close())
-      : null;
-  const browsers =
-    gate === null
-      ? null
-      : opened.adopt(await composition.openBrowsers(gate), async (each) => await each.close());
+  const gate = opened.adopt(await composition.openEgressGate(), async (each) => await each.close());
+  const browsers = opened.adopt(
+    await composition.openBrowsers(gate, shownIn(options)),
+    async (each) => await each.close(),
+  );
   const blobs = openLocalStore(join(folder, "objects"));
   const nodes: NodeReport[] = [];
   const traced = options.trace === undefined ? null : openPrivateFolder("--trace", options.trace);
   const pages: ShownPage[] = [];
   const { outcome, leaves } = await runLocally(
     {
-      gate,
+      gate: recording === null ? gate : null,
       browsers,
       blobs,
       expressions: evaluator(),
@@ -148,13 +151,20 @@ async function executeBlueprint(
   if (traced !== null) tell(`Kept ${traced.count} exchanges in ${options.trace}.`);
   if (options.record !== undefined) {
     writeRecording(options.record, leaves.json(recordingOf(asked, results)));
-    tell(`Recorded ${asked.exchanges.length} exchanges in ${options.record}.`);
+    const count = asked.exchanges.length + (asked.pages?.answers.length ?? 0);
+    tell(`Recorded ${count} exchanges in ${options.record}.`);
   }
-  if (outcome.kind === "failed") throw new CommandFailed(describeFailure(outcome, pages));
+  if (outcome.kind === "failed") throw await failureOf(outcome, asked, options.paths, pages);
   if (outcome.kind === "parked")
     throw new CommandFailed("The run awaits a review; --approve approves reviews without changes.");
   if (options.check === true && recording !== null) compare(recording, results);
 }
+
+const SLOW_MS = 500;
+
+/** How the browser is shown; undefined: it is not. */
+const shownIn = ({ headed, slow = 0 }: RunOptions): { readonly slowMs: number } | undefined =>
+  headed === true ? { slowMs: slow === true ? SLOW_MS : slow } : undefined;
 
 /** What a page of a node, or of a login, showed. */
 interface ShownPage {
@@ -169,10 +179,13 @@ function keepPictures(path: string, pages: readonly ShownPage[]): void {
   tell(`Kept ${folder.count} pictures in ${path}.`);
 }
 
-function describeFailure(
+async function failureOf(
   { message, answer }: Extract<LocalOutcome, { kind: "failed" }>,
+  { blueprint }: LocalRun,
+  paths: readonly string[],
   pages: readonly ShownPage[],
-): string {
+): Promise<CommandFailed> {
+  const place = await findFailedPlace(message, blueprint.key, paths);
   const parts = [
     ...(answer === null ? [] : [["The answer: ", describeAnswer(answer)] as const]),
     ...pages
@@ -183,7 +196,8 @@ function describeFailure(
     title + head,
     ...rest.map((line) => `  ${line}`),
   ]);
-  return [message, ...lines].map(plain).join("\n");
+  const at = place === null ? [] : [`  at ${place}`];
+  return new CommandFailed([message, ...at, ...lines].map(plain).join("\n"));
 }
 
 function decideAsAuthor(review: LocalReview, { approve, json }: RunOptions): boolean {
@@ -276,8 +290,16 @@ function readRecording(path: string): Recording {
   return parsed as unknown as Recording;
 }
 
+/** What is recorded of pages, or played to them. */
+const pagesOf = (recording: Recording | null, { record }: RunOptions): RecordedPages | null =>
+  recording === null
+    ? record === undefined
+      ? null
+      : { answers: [], storage: {} }
+    : (recording.pages ?? null);
+
 function recordingOf(
-  { id, key, blueprint, inputs, metadata, exchanges }: LocalRun,
+  { id, key, blueprint, inputs, metadata, exchanges, pages }: LocalRun,
   results: Readonly<Record<string, ResultContent>>,
 ): Json {
   const texts = [...inputs].flatMap(([refKey, value]) =>
@@ -290,6 +312,7 @@ function recordingOf(
     metadata,
     inputs: Object.fromEntries(texts) as Recording["inputs"],
     exchanges,
+    ...(pages !== null && pages.answers.length > 0 && { pages }),
     results: results as unknown as Recording["results"],
   };
   return recording as unknown as Json;

@@ -34,6 +34,12 @@ export function addRun(program: Command, composition: Composition): void {
       "save every request and answer, those of logins included, one file each, without secrets",
     )
     .option("--pictures <folder>", "save the pictures of a browser's pages, with secrets covered")
+    .option("--headed", "show the browser in a window")
+    .option(
+      "--slow [milliseconds]",
+      "with --headed: pause before each action of the browser (default: 500)",
+      readSlow,
+    )
     .option("--check", "with --replay: fail unless the results match the recording")
     .option("--approve", "approve reviews without changes")
     .option("--allow-writes", "send requests that write")
@@ -62,7 +68,13 @@ function readRows(text: string): number {
   return Number(text);
 }
 
-function checkOptions({ record, replay, check, credential, trace }: RunOptions): void {
+/** Commander gives `true` for an option without its value, without asking this. */
+function readSlow(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number of milliseconds.");
+  return Number(text);
+}
+
+function checkOptions({ record, replay, check, credential, trace, headed, slow }: RunOptions): void {
   const wrong =
     record !== undefined && replay !== undefined
       ? "--record and --replay can't go together: a recording is made from the target."
@@ -72,6 +84,8 @@ function checkOptions({ record, replay, check, credential, trace }: RunOptions):
           ? "--replay takes no --credential: nothing is sent."
           : replay !== undefined && trace !== undefined
             ? "--replay takes no --trace: nothing is sent."
-            : null;
+            : slow !== undefined && headed !== true
+              ? "--slow needs --headed: without a window nobody sees it."
+              : null;
   if (wrong !== null) throw new CommandFailed(wrong, EXIT_CODES.usage);
 }

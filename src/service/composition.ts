@@ -10,6 +10,7 @@ import { armFailpoints } from "#lib/failpoint.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
+import type { BrowserWindow } from "#outbound/browser/open-browser.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { isPlainPublic } from "#outbound/plain-http.ts";
 import type { ServiceClient } from "#outbound/service-client.ts";
@@ -26,6 +27,7 @@ import {
   type Config,
   type Environment,
 } from "./settings/settings.ts";
+import { readDisplay } from "./settings/browser.ts";
 import { secretSources } from "./settings/client-secrets.ts";
 import { readPlainUrl } from "./settings/read-value.ts";
 import { guardProcess } from "./guard-process.ts";
@@ -127,9 +129,25 @@ async function verifyRows({ signingKey }: Config, db: Database, log: Log): Promi
   await checkSigningKey(db, openSigning(readSigningKey(signingKey.reveal())), log);
 }
 
-async function openBrowsers(gate: Gate, { browser }: Config, log: Log): Promise<Browsers> {
+async function openBrowsers(
+  gate: Gate,
+  { browser }: Config,
+  log: Log,
+  window: BrowserWindow | undefined,
+): Promise<Browsers> {
   const { openBrowsers: open } = await import("#outbound/browser/browsers.ts");
-  return open({ gate, settings: browser, log });
+  return open({ gate, settings: { ...browser, window }, log });
+}
+
+/** The window of `latchkey run --headed`. */
+function windowOf(environment: Environment, slowMs: number | undefined): BrowserWindow | undefined {
+  if (slowMs === undefined) return undefined;
+  const display = readDisplay(environment);
+  if (display !== null) return { environment: display, slowMs };
+  throw new CommandFailed(
+    "There is no display for a window (neither DISPLAY nor WAYLAND_DISPLAY is set). Run this in a desktop session, or with xvfb-run.",
+    EXIT_CODES.usage,
+  );
 }
 
 /** With the private keys, if they are here. */
@@ -187,7 +205,8 @@ function compose(environment: Environment): Composition {
       const { openGate } = await import("#outbound/gate.ts");
       return openGate({ allow: config().egressAllow });
     },
-    openBrowsers: async (gate) => await openBrowsers(gate, config(), await log()),
+    openBrowsers: async (gate, shown) =>
+      await openBrowsers(gate, config(), await log(), windowOf(environment, shown?.slowMs)),
     keySource: () => openKeySource(config()),
     hasMasterKey: () => hasMasterKey(config()),
     loadNodeTypes: async () => {

@@ -11,6 +11,10 @@ import { StepFailure } from "#answers/browser/step-failure.ts";
 import type { Value } from "#domain/value.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
+import { Secret } from "#lib/secret.ts";
+import type { Browsers } from "#outbound/browser/browsers.ts";
+import type { BrowserState } from "#outbound/browser/state.ts";
+import type { LoginSession } from "#strategies/define-login.ts";
 import { systemClock } from "#lib/clock.ts";
 import { openHmac } from "#lib/hmac.ts";
 import { describeError, type Log } from "#lib/log.ts";
@@ -25,19 +29,20 @@ import { secretsOfAllFields, sessionSecrets } from "#engine/login/login-secrets.
 import { openDoor, type Door } from "#engine/redaction/door.ts";
 import { openHandles, type HandleMac } from "#engine/redaction/handles.ts";
 import { planOnce, type RunPlan } from "#engine/plan-run.ts";
+import { blankStorage, recordPages, replayPages, type RecordedPages } from "./page-recording.ts";
 import { recordTarget, replayTarget, type Exchange } from "./recording.ts";
 import { makeRedactor, redactorOf, type Redactor } from "#engine/redaction/redact.ts";
 import type { NodeOutput, PlannedNode } from "#engine/run-context.ts";
 import { RunFailure, RunParked, RunStopped } from "#engine/run-ended.ts";
 import { cookieSecrets, openRunSecrets } from "#engine/redaction/run-secrets.ts";
 import { Scratch } from "#engine/outputs/spool.ts";
-import { NO_BROWSER, openTarget, type TargetSession } from "#engine/login/target-session.ts";
+import { browseAs } from "#engine/login/browse.ts";
+import { openTarget, type TargetSession } from "#engine/login/target-session.ts";
 import { Tallies } from "#engine/tallies.ts";
 
-export interface LocalServices extends Omit<LocalLoginServices, "gate" | "browsers"> {
+export interface LocalServices extends Omit<LocalLoginServices, "gate"> {
   /** null: nothing is sent; `exchanges` answer. */
   readonly gate: LocalLoginServices["gate"] | null;
-  readonly browsers: LocalLoginServices["browsers"] | null;
   readonly blobs: BlobStore;
   readonly expressions: Evaluator;
   readonly log: Log;
@@ -56,6 +61,8 @@ export interface LocalRun {
   readonly rules: LocalRules;
   /** Recorded exchanges are added here; a replay reads its answers from here. */
   readonly exchanges: Exchange[];
+  /** The same for the pages of browsers. null: the recording has none. */
+  readonly pages: RecordedPages | null;
 }
 
 /** A node that has been executed or has failed. */
@@ -215,11 +222,12 @@ async function openTargets(
   const gate = services.gate && (services.trace?.watch(services.gate) ?? services.gate);
   const hosts = asked.blueprint.hosts.map((host) => new URL(host).origin);
   const { browsers } = services;
-  if (gate === null || browsers === null) return replayedTargets(asked, hosts);
+  if (gate === null) return replayedTargets(asked, hosts, browsers);
   const targets = new Map<string, readonly [TargetSession, readonly string[]]>();
   const secrets = openRunSecrets([], namesOf(asked.blueprint));
   const leaves = makeRedactor([]);
   const mac = handleMac();
+  const tape = asked.pages === null ? undefined : recordPages(asked.pages, leaves);
   for (const { slot } of asked.blueprint.credentials) {
     const credential = must(asked.credentials.get(slot), `the credential of ${slot}`);
     const { strategy, fields } = credential;
@@ -244,8 +252,11 @@ async function openTargets(
           leaves.addPassing(cookieSecrets(cookies));
         },
       },
-      { browsers, resources: resourcesOf(strategy) },
+      { browsers, resources: resourcesOf(strategy), tape },
     );
+    const { browser } = session.reveal();
+    if (asked.pages !== null && browser !== undefined)
+      asked.pages.storage[slot] = blankStorage(browser as unknown as BrowserState);
     opened.defer(async () => await target.close());
     targets.set(slot, [target, strategy.hosts]);
   }
@@ -259,7 +270,7 @@ async function openTargets(
       ]),
     ),
     publicTarget: recordTarget(
-      openTarget(gate, hosts, null, undefined, null, door, { browsers, resources: [] }),
+      openTarget(gate, hosts, null, undefined, null, door, { browsers, resources: [], tape }),
       hosts,
       leaves,
       asked.exchanges,
@@ -270,27 +281,44 @@ async function openTargets(
   };
 }
 
+const NO_PAGES = "the recording has no pages: record it again with `--record`";
+
 /** Replays don't log in: a recording has no login, and nothing is sent. */
 function replayedTargets(
-  { blueprint, strategies, exchanges }: LocalRun,
+  { blueprint, strategies, exchanges, pages }: LocalRun,
   hosts: readonly string[],
+  browsers: Browsers,
 ): OpenTargets {
   // One queue for all targets: method, URL and body identify a request, whichever node sends it.
   const send = replayTarget(exchanges);
-  const replayed = (origins: readonly string[]): TargetSession => ({
-    send: async (request) => await send(request, origins),
-    jar: openJar(),
-    browse: async () => await Promise.reject(new StepFailure("browser_missing", NO_BROWSER)),
-    close: async () => {},
-  });
+  const tape = pages && replayPages(pages);
+  const replayed = (origins: readonly string[], slot: string | null): TargetSession => {
+    const jar = openJar();
+    return {
+      send: async (request) => await send(request, origins),
+      jar,
+      browse: async (signal, { redact, ...may }, work) => {
+        if (tape === null) throw new StepFailure("browser_missing", NO_PAGES);
+        const login = new Secret<LoginSession>({
+          headers: {},
+          cookies: null,
+          extracted: { secret: [], open: [] },
+          browser: (slot !== null && pages?.storage[slot]) || undefined,
+        });
+        const means = { browsers, origins, resources: [], login, jar, beforeHop: null, tape };
+        return await browseAs({ ...means, redactor: () => redact, ...may }, signal, work);
+      },
+      close: async () => {},
+    };
+  };
   return {
     targets: new Map(
       blueprint.credentials.map(({ slot }) => [
         slot,
-        replayed(must(strategies.get(slot), `the strategy of ${slot}`).hosts),
+        replayed(must(strategies.get(slot), `the strategy of ${slot}`).hosts, slot),
       ]),
     ),
-    publicTarget: replayed(hosts),
+    publicTarget: replayed(hosts, null),
     redact: makeRedactor([]),
     door: openDoor(openRunSecrets([]), null),
     leaves: makeRedactor([]),

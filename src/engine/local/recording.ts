@@ -9,7 +9,8 @@ import {
 import { REDACTED, withoutHandles } from "#domain/handle-text.ts";
 import type { Json } from "#domain/json.ts";
 import { bytesWithoutHandles, type Redactor } from "#engine/redaction/redact.ts";
-import { streamOf } from "#engine/outputs/small-bytes.ts";
+import type { RecordedPages } from "./page-recording.ts";
+import { describeContent, inUtf8, type RecordedBody } from "./recorded-body.ts";
 import { absoluteUrl, type TargetSession } from "#engine/login/target-session.ts";
 
 /** Longer bodies are compared by their hash. */
@@ -34,7 +35,7 @@ export type Exchange =
         readonly status: number;
         readonly url: string;
         readonly headers: { readonly [name: string]: string };
-        readonly body: string | { readonly base64: string };
+        readonly body: RecordedBody;
       };
     }
   | {
@@ -164,25 +165,13 @@ async function describeResponse(response: OutboundResponse, redact: Redactor) {
     status: response.status,
     url: redact.text(response.url),
     headers: Object.fromEntries(headers.map(([name, value]) => [name, redact.text(inUtf8(name, value))])),
-    body: await describeContent(response, redact),
+    body: await describeContent(
+      Buffer.from(response.body),
+      response.headers.get("content-type") ?? "",
+      redact,
+      () => response.text(),
+    ),
   };
-}
-
-const inUtf8 = (name: string, value: string): string =>
-  name === "content-type" ? value.replace(/charset="?[^";\s]+"?/i, "charset=utf-8") : value;
-
-/** Text is converted to UTF-8; other bytes stay, except for readable secrets in them. */
-async function describeContent(
-  response: OutboundResponse,
-  redact: Redactor,
-): Promise<string | { readonly base64: string }> {
-  const type = response.headers.get("content-type") ?? "";
-  const bytes = Buffer.from(response.body);
-  if (isUtf8(bytes)) return withoutHandles(await redact.body(bytes.toString("utf8")));
-  if (/^text\/|charset=/i.test(type)) return withoutHandles(await redact.body(response.text()));
-  const clean: Uint8Array[] = [];
-  for await (const chunk of redact.stream(streamOf(bytes))) clean.push(chunk);
-  return { base64: bytesWithoutHandles(Buffer.concat(clean)).toString("base64") };
 }
 
 /** The parts of a run that a recording has besides its exchanges. */
@@ -194,6 +183,8 @@ export interface Recording {
   /** Texts by refKey. */
   readonly inputs: { readonly [refKey: string]: string };
   readonly exchanges: readonly Exchange[];
+  /** What the pages of `browser` nodes were answered; a recording that is older than these has none. */
+  readonly pages?: RecordedPages;
   /** By result key. */
   readonly results: { readonly [key: string]: Json };
 }

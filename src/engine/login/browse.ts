@@ -10,6 +10,7 @@ import { BrowserError, type BrowserFailure } from "#outbound/browser/browser-err
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { OpenBrowser } from "#outbound/browser/open-browser.ts";
 import type { BrowserState } from "#outbound/browser/state.ts";
+import type { PageTape } from "#outbound/browser/tape.ts";
 import type { CapturedSession, LoginBrowser, LoginSession } from "#strategies/define-login.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import type { AnswerOf } from "#engine/redaction/hide-tokens.ts";
@@ -36,6 +37,8 @@ export interface BrowseMeans {
   readonly redactor: () => Redactor | null;
   /** Called with the wait for a browser's place, if there is none: its time is not the run's. */
   readonly whileWaiting?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
+  /** For a local run: records what the pages are answered, or answers them. */
+  readonly tape?: PageTape | undefined;
   /** The most that the pages may download, in bytes; undefined: nothing. */
   readonly downloadBytesMax?: number | undefined;
 }
@@ -90,6 +93,7 @@ async function withBrowser<T>(
           state: new Secret(stateOf(login, jar)),
           beforeConnect: admit,
           timeoutMs: limits.timerMsMax,
+          tape: more.tape,
           downloadBytesMax: more.downloadBytesMax,
           whileWaiting: more.whileWaiting,
           signal,

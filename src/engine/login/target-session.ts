@@ -90,10 +90,9 @@ export interface PageMeans {
 }
 
 /** Where the browsers of nodes come from, and what their pages may load besides the hosts. */
-export type Browsing = Pick<BrowseMeans, "browsers" | "resources" | "expired">;
+export type Browsing = Pick<BrowseMeans, "browsers" | "resources" | "expired" | "tape">;
 
-/** For the targets of a replay. */
-export const NO_BROWSER = "a recording has no browser: run the Blueprint without `--replay`";
+const NO_BROWSER = "this target has no browser";
 
 /** The state that all requests of a session share. */
 interface Way {

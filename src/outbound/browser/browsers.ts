@@ -2,9 +2,15 @@ import { tmpdir } from "node:os";
 import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { BrowserError } from "./browser-error.ts";
-import { findChromium, NO_CHROMIUM, readVersion } from "./find-chromium.ts";
+import { findChromium, NO_CHROMIUM, NO_WINDOW, readVersion } from "./find-chromium.ts";
 import { Places } from "./places.ts";
-import { launchBrowser, type BrowserRequest, type OpenBrowser, type WatchedBrowser } from "./open-browser.ts";
+import {
+  launchBrowser,
+  type BrowserRequest,
+  type BrowserWindow,
+  type OpenBrowser,
+  type WatchedBrowser,
+} from "./open-browser.ts";
 import { readProcesses } from "./process-tree.ts";
 import { sweepRunFolders, takeRunFolder, type RunFolder, type UidRange } from "./run-folder.ts";
 
@@ -19,6 +25,8 @@ export interface BrowserSettings {
   /** Only the operator may turn it off. */
   readonly sandbox: boolean;
   readonly uids: UidRange;
+  /** For `latchkey run --headed`. */
+  readonly window?: BrowserWindow | undefined;
 }
 
 /** Whether a browser could be opened here at this moment. */
@@ -54,6 +62,8 @@ export function openBrowsers(options: {
 }): Browsers {
   const { gate, settings, log, folder = tmpdir() } = options;
   const open = new Watch();
+  const isShown = settings.window !== undefined;
+  const find = async (): Promise<string | null> => await findChromium(settings.program, isShown);
   const places = new Places(settings.max);
   const take = async (request: BrowserRequest): Promise<readonly [folder: RunFolder, leave: () => void]> => {
     const leave = await places.enter(request);
@@ -66,8 +76,8 @@ export function openBrowsers(options: {
   };
   const openOne = async (program: string, request: BrowserRequest): Promise<OpenBrowser> => {
     const [runFolder, leave] = await take(request);
-    const { sandbox, memoryBytes } = settings;
-    const means = { gate, program, sandbox, memoryBytes, folder: runFolder };
+    const { sandbox, memoryBytes, window } = settings;
+    const means = { gate, program, sandbox, memoryBytes, window, folder: runFolder };
     let browser: WatchedBrowser | null = null;
     browser = await launchBrowser(means, request, () => {
       // Null: it did not start.
@@ -79,19 +89,19 @@ export function openBrowsers(options: {
   };
   return {
     places: async () => {
-      const program = await findChromium(settings.program).catch(() => null);
+      const program = await find().catch(() => null);
       return program === null ? { most: 0, free: 0 } : { most: settings.max, free: places.free };
     },
     watchPlaces: (onFreed) => {
       places.onFreed = onFreed;
     },
     open: async (request) => {
-      const program = await findChromium(settings.program);
-      if (program === null) throw new BrowserError("browser_missing", NO_CHROMIUM);
+      const program = await find();
+      if (program === null) throw new BrowserError("browser_missing", isShown ? NO_WINDOW : NO_CHROMIUM);
       return await openOne(program, request);
     },
     check: async () => {
-      const program = await findChromium(settings.program);
+      const program = await find();
       if (program === null) return null;
       const version = await readVersion(program);
       const signal = new AbortController().signal;

@@ -1,7 +1,19 @@
-import type { BrowserContext, Frame, Page, Request } from "playwright-core";
+import type { BrowserContext, CDPSession, Frame, Page, Request, Route } from "playwright-core";
 import type { GateProxy } from "#outbound/gate-proxy.ts";
 import { mayBeDocument, mayBeLoaded, type Reach } from "./reach.ts";
 import type { RefusedRequests } from "./refused-requests.ts";
+import {
+  answerPaused,
+  answerRoute,
+  isAnswered,
+  patternsOf,
+  recordPaused,
+  type PageTape,
+  type PausedRequest,
+} from "./tape.ts";
+
+/** Not `data:` and the like, which have nothing to ask. */
+const isOfNetwork = (url: string): boolean => /^https?:/.test(url);
 
 /** What the guard does when a foreign document got through. */
 export type OnForeignDocument = (origin: string) => void;
@@ -17,31 +29,23 @@ export async function guardDocuments(
   reach: Reach,
   proxy: Pick<GateProxy, "username" | "password">,
   refused: RefusedRequests,
-  onForeign: OnForeignDocument,
+  { onForeign, tape }: { readonly onForeign: OnForeignDocument; readonly tape?: PageTape | undefined },
 ): Promise<(page: Page) => Promise<void>> {
   const mayOpen = (url: string): boolean => {
     const parsed = URL.parse(url);
     return parsed !== null && mayBeDocument(reach, parsed);
   };
+  const guard: Guard = { reach, mayOpen, refused, tape };
   await context.route(
     () => true,
-    async (route, request) => {
-      const isOpen = isAllowed(reach, request);
-      if (!isOpen) refused.add(originOf(request.url()), request.resourceType());
-      // The browser may have ended: what a handler throws, nobody catches.
-      await (isOpen ? route.continue() : route.abort("blockedbyclient")).catch(() => undefined);
-    },
+    // The browser may have ended: what a handler throws, nobody catches.
+    async (route, request) => await decideRoute(guard, route, request).catch(() => undefined),
   );
   const hold = async (target: Page | Frame): Promise<void> => {
     const session = await context.newCDPSession(target);
-    session.on("Fetch.requestPaused", ({ requestId, request: { url } }) => {
-      const isOpen = mayOpen(url);
-      if (!isOpen) refused.add(originOf(url), "document");
-      const answer = isOpen
-        ? session.send("Fetch.continueRequest", { requestId })
-        : session.send("Fetch.failRequest", { requestId, errorReason: "BlockedByClient" });
+    session.on("Fetch.requestPaused", (paused) => {
       // The page may be gone by now.
-      answer.catch(() => undefined);
+      decidePaused(guard, session, paused).catch(() => undefined);
     });
     // Some releases of Chromium ask only one of the sessions for the proxy's credentials, which may be this one.
     session.on("Fetch.authRequired", ({ requestId, authChallenge: { source } }) => {
@@ -52,7 +56,7 @@ export async function guardDocuments(
       session.send("Fetch.continueWithAuth", { requestId, authChallengeResponse }).catch(() => undefined);
     });
     await session.send("Fetch.enable", {
-      patterns: [{ urlPattern: "*", resourceType: "Document" }],
+      patterns: patternsOf(tape),
       handleAuthRequests: true,
     });
   };
@@ -74,6 +78,46 @@ export async function guardDocuments(
       onForeign(originOf(response.url()));
   });
   return async (page) => await held.get(page);
+}
+
+interface Guard {
+  readonly reach: Reach;
+  readonly mayOpen: (url: string) => boolean;
+  readonly refused: RefusedRequests;
+  readonly tape: PageTape | undefined;
+}
+
+/** What the driver's hook sees. */
+async function decideRoute({ reach, refused, tape }: Guard, route: Route, request: Request): Promise<void> {
+  const isOpen = isAllowed(reach, request);
+  const isPlayed = isOpen && tape?.answer !== undefined && isOfNetwork(request.url());
+  if (isPlayed && (await answerRoute(tape, route, request))) return;
+  if (isOpen && !isPlayed) return await route.continue();
+  refused.add(originOf(request.url()), request.resourceType());
+  await route.abort("blockedbyclient");
+}
+
+/** What a session of ours sees: each hop of a redirect, and answers that are recorded. */
+async function decidePaused(
+  { mayOpen, refused, tape }: Guard,
+  session: CDPSession,
+  paused: PausedRequest,
+): Promise<void> {
+  const { requestId, resourceType, request } = paused;
+  if (isAnswered(paused)) {
+    if (tape !== undefined) await recordPaused(tape, session, paused);
+    await session.send("Fetch.continueRequest", { requestId });
+    return;
+  }
+  const isOpen = resourceType !== "Document" || mayOpen(request.url);
+  const isPlayed = isOpen && tape?.answer !== undefined && isOfNetwork(request.url);
+  if (isPlayed && (await answerPaused(tape, session, paused))) return;
+  if (isOpen && !isPlayed) {
+    await session.send("Fetch.continueRequest", { requestId });
+    return;
+  }
+  refused.add(originOf(request.url), resourceType.toLowerCase());
+  await session.send("Fetch.failRequest", { requestId, errorReason: "BlockedByClient" });
 }
 
 function isAllowed(reach: Reach, request: Request): boolean {

@@ -10,7 +10,8 @@ import { isExecutable } from "./launcher.ts";
 const run = promisify(execFile);
 
 /** Debian's: the shell takes half the time, 60 % of the memory and a third of the CPU, and asks for nothing by itself. */
-const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+const HEADLESS = "/usr/bin/chromium-headless-shell";
+const INSTALLED = [HEADLESS, "/usr/bin/chromium"];
 /** Where Playwright installs its own, on Linux and on macOS. */
 const OF_PLAYWRIGHT = [".cache/ms-playwright", "Library/Caches/ms-playwright"];
 const VERSION_MS = 10_000;
@@ -20,9 +21,9 @@ const REMEDY =
 
 /**
  * The path of the Chromium to use: `named` (LATCHKEY_BROWSER), else one that is installed, else the driver's own. Throws
- * BrowserError (`browser_missing`), with the remedy, if the named one can't be started. Null: none is installed.
+ * BrowserError (`browser_missing`), with the remedy, if the named one can't be started. Null: none is installed. `isShown`: one that has windows.
  */
-export async function findChromium(named: string | null): Promise<string | null> {
+export async function findChromium(named: string | null, isShown = false): Promise<string | null> {
   if (named !== null) {
     if (isExecutable(named)) return named;
     throw new BrowserError(
@@ -30,7 +31,7 @@ export async function findChromium(named: string | null): Promise<string | null>
       `LATCHKEY_BROWSER names ${named}, which is no program that this user may start. Correct it, or unset it to use an installed Chromium.`,
     );
   }
-  const installed = INSTALLED.find(isExecutable);
+  const installed = INSTALLED.find((path) => !(isShown && path === HEADLESS) && isExecutable(path));
   if (installed !== undefined) return installed;
   // The driver is only loaded if it can know of one: a worker without a browser asks again and again.
   if (!OF_PLAYWRIGHT.some((folder) => existsSync(join(homedir(), folder)))) return null;
@@ -40,6 +41,9 @@ export async function findChromium(named: string | null): Promise<string | null>
 }
 
 export const NO_CHROMIUM = `There is no Chromium here. ${REMEDY}`;
+
+export const NO_WINDOW =
+  "A window needs a full Chromium. Install one (on Debian and Ubuntu: apt install chromium), or set LATCHKEY_BROWSER to the path of one.";
 
 /** What the program calls itself, e.g. `Chromium 156.0.8078.79`. Throws BrowserError (`browser_missing`). */
 export async function readVersion(path: string): Promise<string> {

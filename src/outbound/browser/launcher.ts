@@ -27,6 +27,7 @@ export async function writeLauncher(
   folder: RunFolder,
   program: string,
   limits: LaunchLimits,
+  display: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const { uid, home } = folder;
   const setpriv = programPath("setpriv");
@@ -50,6 +51,7 @@ export async function writeLauncher(
     LANG: "C.UTF-8",
     HOME: home,
     TMPDIR: home,
+    ...display,
   };
   const command = [
     "env",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
+import { GateError } from "#outbound/gate-error.ts";
 import type { GateProxy } from "#outbound/gate-proxy.ts";
 import { BrowserError } from "./browser-error.ts";
 import { guardDocuments } from "./documents.ts";
@@ -19,6 +20,7 @@ import { RefusedRequests, type RefusedRequest } from "./refused-requests.ts";
 import type { PlaceRequest } from "./places.ts";
 import { PID_FILE, type RunFolder } from "./run-folder.ts";
 import { captureState, restoreState, type BrowserState, type CapturedState } from "./state.ts";
+import type { PageTape } from "./tape.ts";
 
 /** What a run wants of a browser. `signal` also ends the browser. */
 export interface BrowserRequest extends Reach, PlaceRequest {
@@ -33,6 +35,7 @@ export interface BrowserRequest extends Reach, PlaceRequest {
   readonly timeoutMs: number;
   /** The most that `captureState` returns, in bytes of JSON. */
   readonly stateBytesMax?: number;
+  readonly tape?: PageTape | undefined;
   /** The most that pages may download together, in bytes; undefined: downloads are refused. */
   readonly downloadBytesMax?: number | undefined;
 }
@@ -75,6 +78,15 @@ export interface BrowserMeans {
   readonly sandbox: boolean;
   /** Limit of all its processes together, and of each, in bytes. */
   readonly memoryBytes: number;
+  readonly window?: BrowserWindow | undefined;
+}
+
+/** Shows the pages to their author. */
+export interface BrowserWindow {
+  /** What tells the program the display. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** A pause before each thing that the driver does. */
+  readonly slowMs: number;
 }
 
 /** A browser as its keeper sees it: looked at each second. */
@@ -145,7 +157,7 @@ class BrowserLife implements WatchedBrowser {
   }
 
   async start(): Promise<void> {
-    const { gate, folder, program, sandbox, memoryBytes } = this.#means;
+    const { gate, folder, program, sandbox, memoryBytes, window } = this.#means;
     if (this.#request.signal.aborted) this.#cancel();
     const { chromium } = await loadDriver();
     this.#proxy = await gate.openProxy({
@@ -153,13 +165,15 @@ class BrowserLife implements WatchedBrowser {
       refused: (url) => this.#refused.add(url.origin, null),
     });
     const processBytes = Math.max(memoryBytes, PROCESS_BYTES_MIN);
-    const launcher = await writeLauncher(folder, program, { processBytes });
+    const launcher = await writeLauncher(folder, program, { processBytes }, window?.environment);
     this.#throwIfOver();
     const started = chromium.launch({
       executablePath: launcher,
       env: {},
       artifactsDir: folder.artifacts,
       chromiumSandbox: sandbox,
+      headless: window === undefined,
+      ...(window !== undefined && { slowMo: window.slowMs }),
       proxy: { server: NOWHERE },
       args: SWITCHES,
       timeout: Math.min(START_MS, this.#request.timeoutMs),
@@ -190,11 +204,13 @@ class BrowserLife implements WatchedBrowser {
     });
     this.#context = context;
     this.#consoleErrors = watchConsole(context);
-    const guarded = await guardDocuments(context, this.#request, proxy, this.#refused, (origin) =>
-      this.#end(
-        new BrowserError("origin_refused", `a document came from ${origin}, which is not one of the hosts`),
-      ),
-    );
+    const guarded = await guardDocuments(context, this.#request, proxy, this.#refused, {
+      tape: this.#request.tape,
+      onForeign: (origin) =>
+        this.#end(
+          new BrowserError("origin_refused", `a document came from ${origin}, which is not one of the hosts`),
+        ),
+    });
     context.on("page", (page) =>
       page.once("crash", () => this.#end(new BrowserError("browser_crashed", "the page crashed"))),
     );
@@ -204,6 +220,8 @@ class BrowserLife implements WatchedBrowser {
   }
 
   async #admit(url: URL, isTunnel: boolean): Promise<void> {
+    if (this.#request.tape?.answer !== undefined)
+      throw new GateError("refused", "a recording answers: nothing is sent");
     admitConnection(this.#request, url, isTunnel);
     for (const origin of hostsOf(this.#request, url, isTunnel))
       await this.#request.beforeConnect?.(new URL(origin));

@@ -66,6 +66,21 @@ export function readBrowser(checked: Checked): BrowserSettings {
   };
 }
 
+const DISPLAY_VARIABLES = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"];
+
+/** What a browser with a window needs of the environment; null: there is no display. */
+export function readDisplay(
+  environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> | null {
+  if (!environment["DISPLAY"] && !environment["WAYLAND_DISPLAY"]) return null;
+  return Object.fromEntries(
+    DISPLAY_VARIABLES.flatMap((name) => {
+      const value = environment[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
 const whole = (least: number, most: number) => (text: string) =>
   /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined;
 
