@@ -74,6 +74,8 @@ async function execute(begun: RunLogin, tallies: Tallies): Promise<void> {
   await queueWithoutBrowser(services.browsers, run, begun.plan.blueprint);
   await failpoint("run.before_login");
   const loggedIn = await logIn(begun);
+  if (loggedIn.targets.size > 0)
+    services.log.info({ runId: run.id, logins: loggedIn.targets.size }, "run logged in");
   await failpoint("run.after_login");
   // A run without logins has been `running` since it was claimed.
   if (run.status === "queued") {

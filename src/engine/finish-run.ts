@@ -10,7 +10,7 @@ import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 
 /** Writes the results and the terminal state in one transaction: `completed` means that every result exists. Throws RunStopped. */
 export async function finishRun(
-  { db, news }: Pick<EngineServices, "db" | "news">,
+  { db, log, news }: Pick<EngineServices, "db" | "log" | "news">,
   { run, lease, plan, results: written, tallies }: UnboundRun,
 ): Promise<void> {
   const keys = plan.blueprint.nodes
@@ -26,4 +26,5 @@ export async function finishRun(
   metrics.runsCompleted.add({});
   await failpoint("run.after_complete");
   news.announce([run.id]);
+  log.info({ runId: run.id }, "run completed");
 }

@@ -192,10 +192,21 @@ export class Worker {
         { runId: run.id },
         "a run that has lost its workers without getting further is executed in quarantine",
       );
+    this.#services.log.info(
+      {
+        runId: run.id,
+        accountId: run.accountId,
+        blueprintId: run.blueprintId,
+        version: run.blueprintVersion,
+        execution: run.epoch,
+      },
+      "run taken",
+    );
+    const beganMs = this.#services.clock.now();
     const stop = new AbortController();
     const over = executeRun(this.#services, run, workerId, stop)
       .catch(async (error: unknown) => await this.#giveBack(run, workerId, error))
-      .then((outcome) => this.#follow(run.id, outcome));
+      .then((outcome) => this.#follow(run.id, outcome, beganMs));
     this.#active.set(run.id, { accountId: run.accountId, stop, over });
     if (this.#stopping) stop.abort(new RunStopped("drain"));
     else if (this.#membership?.workerId !== workerId) stop.abort(new RunStopped("lease_lost"));
@@ -210,8 +221,10 @@ export class Worker {
   }
 
   /** After a run has ended: a waiting run may begin. */
-  #follow(runId: string, outcome: RunOutcome): void {
+  #follow(runId: string, outcome: RunOutcome, beganMs: number): void {
     this.#active.delete(runId);
+    const ms = Math.round(this.#services.clock.now() - beganMs);
+    this.#services.log.info({ runId, outcome: outcome.kind, ms }, "run executed");
     metrics.runExecutions.add({ outcome: outcome.kind });
     if (outcome.kind === "released") this.#services.news.notifyLeft([outcome.accountId]);
     if (outcome.kind === "delayed") this.#taker.wakeForLeftIn(outcome.delayMs, outcome.accountId);

@@ -13,6 +13,7 @@ import { guardRows } from "#db/signing/signed-rows.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { putStrategyInForce } from "../in-force.ts";
 import { signingOf } from "../invariants.ts";
+import { freePort } from "../free-port.ts";
 import { install, type Installation } from "../service.ts";
 import { testInAll, tier } from "../tiers.ts";
 import { DEFAULT_LOGIN, DEFAULT_NODES, LEAK_PATHS, type LeakPath } from "./battery-paths.ts";
@@ -120,12 +121,22 @@ async function runBattery(rounds: number, workerEnvironment: Record<string, stri
   }
   await db.query("alter table run_result add constraint planted check (key <> 'refused_by_the_database')");
   const key = await installation.createKey("acme");
+  const [apiMetrics, workerMetrics] = [String(await freePort()), String(await freePort())];
+  const seen = { LATCHKEY_ACCESS_LOG: "on" };
   const [api] = await Promise.all([
-    installation.serveProcess({}, ["api"]),
-    installation.serveProcess(workerEnvironment, ["worker"]),
+    installation.serveProcess({ ...seen, LATCHKEY_METRICS_PORT: apiMetrics }, ["api"]),
+    installation.serveProcess({ ...seen, ...workerEnvironment, LATCHKEY_METRICS_PORT: workerMetrics }, [
+      "worker",
+    ]),
   ]);
   const caller = openCaller(api.url, key);
   const statuses = await runAll(caller, canaries, rounds);
+  // Searched like every recorded answer.
+  for (const port of [apiMetrics, workerMetrics])
+    assert.match(
+      await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
+      /latchkey_runs_failed_total/,
+    );
   const rows = await db.query<{ detail: string }>(
     "select distinct error_detail as detail from run where error_detail is not null",
   );

@@ -4,9 +4,13 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { connect } from "../caller.ts";
 import { formsOf } from "../flow/canary-search.ts";
+import { whyNoDebian } from "../debian-packages.ts";
+import { until } from "../eventually.ts";
 import { freePort } from "../free-port.ts";
 import { openWorkload, work, type Left } from "../invariants/workload.ts";
 import type { Bench } from "../documents/bench.ts";
+import { testInAll } from "../tiers.ts";
+import { startPrometheus } from "./real-prometheus.ts";
 
 const CANARY = "canary-of-the-metrics-83";
 const PAGE = readFileSync(new URL("../../docs/metrics.md", import.meta.url), "utf8");
@@ -189,3 +193,67 @@ test("the metrics are on their own port only", async () => {
   assert.equal(answer.status, 404);
   assert.equal((await fetch(metricsUrl.replace("/metrics", "/api/v1/blueprints"))).status, 404);
 });
+
+test("a run has its lines, which have no value of it", async () => {
+  const { caller, installation } = bench;
+  const credential = await connect(caller, "strat_it", { token: CANARY, code: "JBSWY3DPEHPK3PXP" });
+  const form = new FormData();
+  form.set("credential_id", credential);
+  form.set("file", new Blob([`a,b\n${CANARY},2\n`], { type: "text/csv" }), `${CANARY}.csv`);
+  const { body: run } = await caller.post("/blueprints/reads/trigger", form);
+  assert.equal((await caller.waitForRun(run.id)).body.status, "completed");
+  const { body: failing } = await caller.post("/blueprints/fails/trigger", {});
+  assert.equal((await caller.waitForRun(failing.id)).body.status, "failed");
+  const linesOf = (id: string): readonly Record<string, unknown>[] =>
+    installation
+      .logs()
+      .split("\n")
+      .filter((line) => line.includes(id) && line.includes('"runId"') && line.includes('"msg":"run '))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  await until("both are executed", () =>
+    [run.id, failing.id].every((id) => linesOf(id).some(({ msg }) => msg === "run executed")),
+  );
+  const told = linesOf(run.id);
+  const fieldsOf = (line: object): readonly string[] =>
+    Object.keys(line).filter((key) => !["level", "time", "msg"].includes(key));
+  assert.deepEqual(
+    told.map((line) => [line["msg"], ...fieldsOf(line)]),
+    [
+      ["run taken", "runId", "accountId", "blueprintId", "version", "execution"],
+      ["run logged in", "runId", "logins"],
+      ["run completed", "runId"],
+      ["run executed", "runId", "outcome", "ms"],
+    ],
+  );
+  assert.deepEqual(
+    linesOf(failing.id).map(({ msg }) => msg),
+    ["run taken", "run failed", "run executed"],
+  );
+  for (const [form_, bytes] of formsOf(CANARY))
+    assert.equal(JSON.stringify(told).includes(bytes.toString()), false, form_);
+});
+
+testInAll(
+  "the format as this file's tests read it, and promtool for the rules",
+  "a real Prometheus scrapes it, finds the numbers, and evaluates every rule",
+  { skip: whyNoDebian() ?? false, timeout: 300_000 },
+  async () => {
+    await using prometheus = await startPrometheus(new URL(metricsUrl).port);
+    await until("the target is up", async () => {
+      const { health, lastError } = await prometheus.health();
+      assert.equal(lastError, "");
+      return health === "up";
+    });
+    const { samples } = await scrape();
+    const [completed] = await prometheus.query("latchkey_runs_completed_total");
+    assert.equal(completed?.value, sum(samples, "latchkey_runs_completed_total"));
+    assert.equal(completed?.metric["job"], "latchkey");
+    const types = new Set(samples.map(({ name }) => name));
+    const known = await prometheus.query('count by (__name__) ({__name__=~"latchkey_.+"})');
+    assert.deepEqual(new Set(known.map(({ metric }) => metric["__name__"])), types);
+    await until("every rule is evaluated", async () => {
+      const rules = await prometheus.rules();
+      return rules.size >= 10 && [...rules.values()].every((health) => health === "ok");
+    });
+  },
+);
