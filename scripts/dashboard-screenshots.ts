@@ -9,6 +9,7 @@ import { shrinkPng } from "./small-png.ts";
 import { submitHostedForm } from "../test/caller.ts";
 import { keepSecret } from "../test/keep-secret.ts";
 import { startTarget, type Target } from "../test/flow/target.ts";
+import { startReceiver } from "../test/webhooks/stage.ts";
 import { DOCUMENTS, openDashboardStage, type DashboardStage } from "../test/dashboard/dashboard-stage.ts";
 
 const FOLDER = join(import.meta.dirname, "../docs/screenshots/dashboard");
@@ -103,6 +104,22 @@ login: { type: oauth2, client_id: latchkey, client_secret: { secret: ${secret} }
   await keepSecret(installation, "SOUTHGATE", "southgate", "https://login.southgate.example");
 }
 
+/** One that gets what happens to runs, and one that is gone. */
+async function setUpWebhooks(
+  { operators: { installation } }: DashboardStage,
+  url: string,
+): Promise<{ readonly webhook: string; readonly dead: string }> {
+  const create = async (path: string, ...more: readonly string[]): Promise<string> => {
+    const command = ["webhooks", "create", `${url}${path}`, "--account", "acme", "--json", ...more];
+    return (JSON.parse((await installation.command(...command)).stdout) as { id: string }).id;
+  };
+  const webhook = await create("/hooks", "--description", "The portal's backend", "--events", "run.*");
+  const dead = await create("/old");
+  await installation.command("webhooks", "ping", dead);
+  await installation.command("webhooks", "rotate", webhook);
+  return { webhook, dead };
+}
+
 async function fill(
   stage: DashboardStage,
 ): Promise<{ readonly done: string; readonly review: string; readonly waiting: string }> {
@@ -131,6 +148,10 @@ const target = await startTarget(({ method, body }) => ({
 }));
 await using stage = await openDashboardStage();
 const { test, credential, session } = await setUp(stage, target);
+const receiver = await startReceiver(({ path }) =>
+  path === "/old" ? { status: 410, body: "Gone" } : { status: 204 },
+);
+const { webhook, dead } = await setUpWebhooks(stage, receiver.url);
 const { done, waiting, review } = await fill(stage);
 
 /** Name, address, and what is done before the picture. */
@@ -181,6 +202,22 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["accounts", "/accounts"],
   ["account", "/accounts/acme"],
   ["keys", "/keys"],
+  ["webhooks", "/webhooks"],
+  [
+    "webhook-new",
+    "/webhooks",
+    async (page) => {
+      await page.getByRole("button", { name: "New endpoint" }).click();
+      await page.getByRole("dialog").getByLabel("URL").fill("https://app.contoso.example/hooks");
+    },
+  ],
+  ["webhook", `/webhooks/${webhook}`],
+  [
+    "webhook-delivery",
+    `/webhooks/${webhook}`,
+    async (page) => await page.getByRole("button", { name: /^Show/ }).first().click(),
+  ],
+  ["webhook-dead", `/webhooks/${dead}`],
   ["audit", "/audit"],
   ["operators", "/operators"],
   ["tokens", "/tokens"],
@@ -222,6 +259,7 @@ for (const [screen, viewport] of Object.entries(SCREENS)) {
   }
 }
 await target.close();
+await receiver.close();
 if (stage.problems.length > 0) throw new Error(stage.problems.join("\n"));
 
 async function settle(page: Page): Promise<void> {

@@ -165,6 +165,19 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/key-list.tsx")).KeyListPage),
   },
   {
+    path: "/webhooks",
+    title: "Webhooks",
+    permission: "webhook.read",
+    nav: { group: "Manage", key: "h" },
+    page: page(async () => (await import("./pages/webhook-list.tsx")).WebhookListPage),
+  },
+  {
+    path: "/webhooks/:webhookId",
+    title: "Webhook endpoint",
+    permission: "webhook.read",
+    page: page(async () => (await import("./pages/webhook.tsx")).WebhookPage),
+  },
+  {
     path: "/audit",
     title: "Audit log",
     permission: "audit.read",

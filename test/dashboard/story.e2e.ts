@@ -7,6 +7,7 @@ import { until } from "../eventually.ts";
 import { connect } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
 import { axe, axeLightAndDark } from "../axe.ts";
+import { isSignedBy, startReceiver } from "../webhooks/stage.ts";
 import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 const RIGHT = "right-pass-4711";
@@ -297,6 +298,81 @@ test("the credential is deleted, running again says so, and the audit log has al
     await page.getByRole("cell", { name: action }).first().waitFor();
   }
   assert.deepEqual(stage.problems, []);
+});
+
+test("an endpoint of webhooks is created, tried, rotated, and told loudly when it is gone", async () => {
+  let status = 204;
+  const receiver = await startReceiver(() => ({ status, body: "as it answers" }));
+  const { db } = stage.operators;
+  try {
+    const own = await stage.openPage("operator", "/webhooks");
+    await own.getByText("No endpoints yet").waitFor();
+    await own.getByRole("button", { name: "New endpoint" }).click();
+    const form = own.getByRole("dialog", { name: "New webhook endpoint" });
+    await form.getByLabel("URL").fill("http://example.com/hooks");
+    await form.getByLabel("All events").uncheck();
+    assert.equal(await form.getByRole("button", { name: "Create endpoint" }).isDisabled(), true);
+    await form.getByLabel("Credentials", { exact: true }).check();
+    await form.getByLabel("Runs: Completed").check();
+    await form.getByRole("button", { name: "Create endpoint" }).click();
+    await form.getByText("must begin with https://").waitFor();
+    assert.deepEqual(await axeLightAndDark(own), [], "the form");
+    await form.getByLabel("URL").fill(`${receiver.url}/hooks`);
+    await form.getByRole("button", { name: "Create endpoint" }).click();
+    const made = own.getByRole("dialog", { name: "New endpoint created" });
+    const secret = await made.locator("pre").innerText();
+    assert.match(secret, /^whsec_/);
+    await made.getByRole("button", { name: "I've saved it" }).click();
+    const [endpoint] = await db.query<{ events: string[] }>("select events from webhook_endpoint");
+    assert.deepEqual(endpoint?.events.toSorted(), ["credential.*", "run.completed"]);
+    await own.getByRole("link", { name: receiver.url }).click();
+
+    await own.getByRole("button", { name: "Send a ping" }).click();
+    await own.getByRole("row", { name: /ping.*Delivered.*204/ }).waitFor();
+    assert.deepEqual(await axeLightAndDark(own), [], "an endpoint");
+    await own.getByRole("button", { name: /^Show ping/ }).click();
+    const shown = own.getByRole("dialog", { name: "ping" });
+    await shown.getByText('"type": "ping"').waitFor();
+    await shown.getByRole("row", { name: /1 204/ }).waitFor();
+    assert.deepEqual(await axeLightAndDark(own), [], "a delivery");
+    await shown.getByRole("button", { name: "Send again" }).click();
+    await shown.getByRole("row", { name: /2 204/ }).waitFor();
+    assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 1);
+    await shown.getByRole("button", { name: "Close" }).click();
+
+    await own.getByRole("button", { name: "Rotate secret" }).click();
+    await own.getByRole("button", { name: "Rotate", exact: true }).click();
+    const rotated = own.getByRole("dialog", { name: "New signing secret" });
+    const fresh = await rotated.locator("pre").innerText();
+    await rotated.getByRole("button", { name: "I've saved it" }).click();
+    await own.getByText("signs, too, until").waitFor();
+    status = 410;
+    await own.getByRole("button", { name: "Send a ping" }).click();
+    await own.getByText("It answered 410 (gone)").waitFor();
+    const last = receiver.received.at(-1) ?? assert.fail("it has come");
+    assert.deepEqual([isSignedBy(secret, last), isSignedBy(fresh, last)], [true, true]);
+    assert.equal(await own.getByRole("button", { name: "Send a ping" }).count(), 0);
+    await own.getByRole("link", { name: "Webhooks 1 waiting" }).click();
+    await own.getByText("An endpoint was disabled, because it failed").waitFor();
+    assert.deepEqual(await axeLightAndDark(own), [], "a dead endpoint");
+    await own.goto(`${stage.operators.service.url}/dashboard`);
+    await own.getByRole("link", { name: "1 webhook endpoint was disabled, because it failed" }).click();
+
+    status = 204;
+    await own.getByRole("link", { name: receiver.url }).first().click();
+    await own.getByRole("button", { name: "Enable" }).click();
+    await own.getByRole("dialog").getByRole("button", { name: "Enable" }).click();
+    await own.getByText("Active").waitFor();
+    await own.getByRole("button", { name: "Delete" }).click();
+    await own.getByRole("button", { name: "Delete permanently" }).click();
+    await own.getByText("No endpoints yet").waitFor();
+    const viewer = await stage.openPage("viewer", "/webhooks");
+    await viewer.getByText("No endpoints yet").waitFor();
+    assert.equal(await viewer.getByRole("button", { name: "New endpoint" }).count(), 0);
+    await Promise.all([own.context().close(), viewer.context().close()]);
+  } finally {
+    await receiver.close();
+  }
 });
 
 async function assertCount(name: RegExp, count: number): Promise<void> {

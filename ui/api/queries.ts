@@ -27,6 +27,8 @@ export type Me = AnswerOf<typeof readMe>;
 const ME = ["me"] as const;
 const TRIES_MAX = 2;
 /** How often pages with live data are refreshed: without notifications (`alone`), and with them (`told`). */
+/** For what no notification tells of. */
+export const OFTEN_MS = 3_000;
 const LIVE_MS = { alone: 3_000, told: 30_000 } as const;
 let isStreaming = false;
 
@@ -121,7 +123,7 @@ export const keyOf = <O extends OperatorOperation>(
   input?: InputOf<O>,
 ): readonly unknown[] => (input === undefined ? [from.path] : [from.path, input]);
 
-/** Reads an operation; refreshes it while `live`. */
+/** Reads an operation; refreshes it while `live`: when a change is announced, or `often` where changes are not announced. */
 export function useRead<O extends OperatorOperation>(
   from: Endpoint<O>,
   input: InputOf<O>,

@@ -52,6 +52,14 @@ function NeedsPeopleSection({ overview }: { readonly overview: Overview | undefi
       ),
       to: may("credential.read") && "/credentials",
     },
+    {
+      text: count(
+        overview?.needs_people.dead_webhooks ?? 0,
+        "webhook endpoint was disabled, because it failed",
+        "webhook endpoints were disabled, because they failed",
+      ),
+      to: may("webhook.read") && "/webhooks",
+    },
   ].flatMap(({ text, to }) => (text === null ? [] : [{ text, to } as const]));
   return (
     <Section title="Needs attention" isBare>

@@ -2,7 +2,8 @@ import { Badge, NavLink, ScrollArea, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useRead, useSignedIn } from "../api/queries.ts";
-import { listProposals, listReviews, listWriteGroups } from "../api/operations.ts";
+import { listProposals, listReviews, listWebhooks, listWriteGroups } from "../api/operations.ts";
+import { isDead } from "../pages/webhook-state.tsx";
 import { GROUPS, ROUTES, type Route } from "../routes.tsx";
 import { OwnMenu } from "./own-menu.tsx";
 import { RunSearch } from "./run-search.tsx";
@@ -67,6 +68,11 @@ function WaitingProposals() {
   return <Waiting count={data?.items.length ?? 0} />;
 }
 
+function DeadEndpoints() {
+  const { data } = useRead(listWebhooks, { query: { account: undefined } }, { live: true });
+  return <Waiting count={(data?.items ?? []).filter(isDead).length} />;
+}
+
 function Waiting({ count }: { readonly count: number }) {
   return count === 0 ? null : (
     <Badge size="sm" variant="filled" aria-label={`${count} waiting`}>
@@ -80,4 +86,5 @@ const COUNTS: Readonly<Record<string, ReactNode>> = {
   "/reviews": <WaitingReviews />,
   "/writes": <WaitingWrites />,
   "/proposals": <WaitingProposals />,
+  "/webhooks": <DeadEndpoints />,
 };

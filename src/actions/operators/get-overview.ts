@@ -75,6 +75,7 @@ export async function getOverview(db: Database, hours: number) {
       writes: people.writes,
       locked_credentials: people.lockedCredentials,
       proposals: proposals.length,
+      dead_webhooks: people.deadWebhooks,
     },
   };
 }

@@ -144,6 +144,7 @@ export const readOverview = defineOperation({
         writes: count("Uncertain writes."),
         locked_credentials: count("Locked credentials."),
         proposals: count("Open proposals, counted up to the size of a page."),
+        dead_webhooks: count("Webhook endpoints that were disabled because they failed."),
       }),
     },
     { title: "Overview" },

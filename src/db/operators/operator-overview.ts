@@ -72,6 +72,8 @@ export interface WaitingForPeople {
   readonly reviews: number;
   readonly writes: number;
   readonly lockedCredentials: number;
+  /** Endpoints that were disabled because they failed. */
+  readonly deadWebhooks: number;
 }
 
 export async function countWaitingForPeople(db: Database): Promise<WaitingForPeople> {
@@ -79,7 +81,8 @@ export async function countWaitingForPeople(db: Database): Promise<WaitingForPeo
     `select (select count(*)::int from review where status = 'open') as reviews,
        (select count(*)::int from run_write where status = 'in_doubt') as writes,
        (select count(*)::int from credential where login_rejections > 0 and login_locked_until > app_now())
-         as "lockedCredentials"`,
+         as "lockedCredentials",
+       (select count(*)::int from webhook_endpoint where disabled_reason in ('gone', 'failing')) as "deadWebhooks"`,
   );
-  return rows[0] ?? { reviews: 0, writes: 0, lockedCredentials: 0 };
+  return rows[0] ?? { reviews: 0, writes: 0, lockedCredentials: 0, deadWebhooks: 0 };
 }

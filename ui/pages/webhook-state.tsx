@@ -1,0 +1,81 @@
+import { Text } from "@mantine/core";
+import { ENDPOINT_STATE_NAMES as names, endpointState, type EndpointState } from "#domain/labels/webhooks.ts";
+import type { listWebhooks } from "../api/operations.ts";
+import type { AnswerOf } from "../api/request.ts";
+import { Note } from "../parts/note.tsx";
+import { Mark } from "../parts/run-status.tsx";
+import { Time } from "../parts/time.tsx";
+
+export type Webhook = AnswerOf<typeof listWebhooks>["items"][number];
+
+const stateOf = (webhook: Webhook): EndpointState =>
+  endpointState({ disabledReason: webhook.disabled_reason, failingSince: webhook.failing_since });
+
+/** It was disabled because of its answers, not by an operator. */
+export const isDead = ({ disabled_reason: reason }: Webhook): boolean =>
+  reason === "gone" || reason === "failing";
+
+const TONES: Readonly<Record<EndpointState, string>> = {
+  active: "good",
+  failing: "waiting",
+  disabled_operator: "quiet",
+  disabled_gone: "bad",
+  disabled_failing: "bad",
+};
+const SHORT: Readonly<Record<EndpointState, string>> = {
+  ...names,
+  disabled_gone: "disabled",
+  disabled_failing: "disabled",
+};
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export function WebhookState({ of: webhook }: { readonly of: Webhook }) {
+  const state = stateOf(webhook);
+  const since = webhook.disabled_at ?? webhook.failing_since;
+  return (
+    <>
+      <Mark tone={TONES[state]}>{sentence(SHORT[state])}</Mark>
+      {since !== null && (
+        <Text size="xs" c="dimmed" component="div">
+          {state === "failing" && "since "}
+          <Time at={since} />
+        </Text>
+      )}
+    </>
+  );
+}
+
+/** Why an endpoint gets nothing, and what helps; nothing where all is well. */
+export function WebhookTrouble({ of: webhook }: { readonly of: Webhook }) {
+  const { disabled_at: at, disabled_reason: reason, failing_since: since } = webhook;
+  if (at !== null && reason !== null)
+    return (
+      <Note
+        tone={reason === "operator" ? "quiet" : "bad"}
+        title={
+          reason === "operator"
+            ? "This endpoint is disabled"
+            : "This endpoint was disabled, because it failed"
+        }
+      >
+        {reason === "gone" && (
+          <>
+            It answered 410 (gone) <Time at={at} />.{" "}
+          </>
+        )}
+        {reason === "failing" && (
+          <>
+            Every attempt of five days failed, until <Time at={at} />.{" "}
+          </>
+        )}
+        Events that happen now are not kept for it. What was not delivered before waits until it is enabled.
+      </Note>
+    );
+  if (since === null) return null;
+  return (
+    <Note tone="waiting" title="Every attempt fails">
+      None has succeeded since <Time at={since} />. After five days the endpoint is disabled. The deliveries
+      below show its answers.
+    </Note>
+  );
+}

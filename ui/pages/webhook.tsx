@@ -1,0 +1,228 @@
+import { Button, NativeSelect, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useState } from "react";
+import { useLocation, useParams } from "wouter";
+import {
+  deleteWebhook,
+  disableWebhook,
+  enableWebhook,
+  listWebhookDeliveries,
+  listWebhooks,
+  pingWebhook,
+  rotateWebhook,
+} from "../api/operations.ts";
+import { keyOf, OFTEN_MS, useOperation, useRead, useSignedIn } from "../api/queries.ts";
+import { AskButton } from "../parts/ask-button.tsx";
+import { Confirm } from "../parts/confirm.tsx";
+import { Copyable } from "../parts/copyable.tsx";
+import { EmptyState } from "../parts/empty-state.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Section } from "../parts/section.tsx";
+import { Time } from "../parts/time.tsx";
+import { WebhookDeliveries } from "./webhook-deliveries.tsx";
+import { Events, NewSecret } from "./webhook-list.tsx";
+import { WebhookState, WebhookTrouble, type Webhook } from "./webhook-state.tsx";
+
+const changes = [keyOf(listWebhooks), keyOf(listWebhookDeliveries)];
+
+export function WebhookPage() {
+  const { webhookId = "" } = useParams();
+  const webhooks = useRead(listWebhooks, { query: { account: undefined } }, { everyMs: OFTEN_MS });
+  const webhook = webhooks.data?.items.find(({ id }) => id === webhookId);
+  return (
+    <>
+      <PageHead
+        title={webhook?.url ?? "Webhook endpoint"}
+        windowTitle="Webhook endpoint"
+        about={
+          webhook && (
+            // Announced when it changes.
+            <output>
+              <WebhookState of={webhook} />
+            </output>
+          )
+        }
+      >
+        {webhook && <WebhookActions of={webhook} />}
+      </PageHead>
+      <Reading of={webhooks}>
+        {() =>
+          webhook === undefined ? (
+            <EmptyState title="No such endpoint">It may have been deleted.</EmptyState>
+          ) : (
+            <Stack gap="xl">
+              <WebhookTrouble of={webhook} />
+              <Section title="About">
+                <About webhook={webhook} />
+              </Section>
+              <WebhookDeliveries of={webhook} />
+            </Stack>
+          )
+        }
+      </Reading>
+    </>
+  );
+}
+
+function About({ webhook }: { readonly webhook: Webhook }) {
+  const { previous_secret_ends_at: endsAt } = webhook;
+  return (
+    <Facts
+      of={[
+        ["ID", <Copyable key="id" text={webhook.id} name="the ID" />],
+        ["Account", webhook.account],
+        ["Events", <Events key="events" of={webhook.events} />],
+        ["Description", webhook.description || null],
+        ["Created", <Time key="created" at={webhook.created_at} />],
+        [
+          "Previous secret",
+          endsAt && (
+            <>
+              signs, too, until <Time at={endsAt} isExact />
+            </>
+          ),
+        ],
+      ]}
+    />
+  );
+}
+
+function WebhookActions({ of: webhook }: { readonly of: Webhook }) {
+  const { may } = useSignedIn();
+  const isEnabled = webhook.disabled_at === null;
+  return (
+    <>
+      {may("webhook.resend") && isEnabled && <PingButton id={webhook.id} />}
+      {may("webhook.manage") && (
+        <>
+          <RotateButton webhook={webhook} />
+          <SwitchButton webhook={webhook} />
+          <DeleteButton webhook={webhook} />
+        </>
+      )}
+    </>
+  );
+}
+
+function PingButton({ id }: { readonly id: string }) {
+  const pinging = useOperation(pingWebhook, {
+    changes,
+    onDone: () => notifications.show({ message: "A ping will be sent. Its delivery is listed below." }),
+  });
+  return (
+    <Button
+      size="xs"
+      variant="default"
+      loading={pinging.isPending}
+      onClick={() => pinging.mutate({ params: { webhookId: id } })}
+    >
+      Send a ping
+    </Button>
+  );
+}
+
+/** How long the old secret signs, too. */
+const OVERLAPS = [
+  { value: "86400", label: "1 day" },
+  { value: "604800", label: "7 days" },
+  { value: "3600", label: "1 hour" },
+  { value: "0", label: "Not at all" },
+];
+
+function RotateButton({ webhook }: { readonly webhook: Webhook }) {
+  const [isAsking, setIsAsking] = useState(false);
+  const [overlap, setOverlap] = useState(OVERLAPS[0]?.value ?? "0");
+  const [secret, setSecret] = useState<string | null>(null);
+  const rotating = useOperation(rotateWebhook, {
+    changes,
+    onDone: (made) => {
+      setIsAsking(false);
+      setSecret(made.secret);
+    },
+  });
+  return (
+    <>
+      <Button size="xs" variant="default" onClick={() => setIsAsking(true)}>
+        Rotate secret
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title="Rotate the signing secret?"
+        action="Rotate"
+        isBusy={rotating.isPending}
+        failure={rotating.failure}
+        onConfirm={() =>
+          rotating.mutate({ params: { webhookId: webhook.id }, body: { overlap_seconds: Number(overlap) } })
+        }
+        onClose={() => setIsAsking(false)}
+      >
+        <Stack gap="md">
+          <NativeSelect
+            label="Sign with the old secret, too, for"
+            value={overlap}
+            onChange={(event) => setOverlap(event.currentTarget.value)}
+            data={OVERLAPS}
+          />
+          <Text size="sm">
+            The new secret is shown once.{" "}
+            {overlap === "0"
+              ? "A receiver that still verifies with the old one refuses what comes from now on."
+              : "Until the time is over each request has two signatures, so the receiver can change at any moment."}
+          </Text>
+        </Stack>
+      </Confirm>
+      <NewSecret title="New signing secret" secret={secret} onKept={() => setSecret(null)} />
+    </>
+  );
+}
+
+function SwitchButton({ webhook: { id, url, disabled_at: at } }: { readonly webhook: Webhook }) {
+  const input = { params: { webhookId: id } };
+  if (at === null)
+    return (
+      <AskButton
+        to={disableWebhook}
+        input={input}
+        changes={changes}
+        label="Disable"
+        title="Disable this endpoint?"
+        action="Disable"
+        done="The endpoint was disabled."
+      >
+        New events are not kept for <b>{url}</b>. What is not delivered yet waits until it is enabled.
+      </AskButton>
+    );
+  return (
+    <AskButton
+      to={enableWebhook}
+      input={input}
+      changes={changes}
+      label="Enable"
+      title="Enable this endpoint?"
+      action="Enable"
+      done="The endpoint was enabled."
+    >
+      <b>{url}</b> gets events again, and what has waited for it.
+    </AskButton>
+  );
+}
+
+function DeleteButton({ webhook: { id, url } }: { readonly webhook: Webhook }) {
+  const [, navigate] = useLocation();
+  return (
+    <AskButton
+      to={deleteWebhook}
+      input={{ params: { webhookId: id } }}
+      changes={changes}
+      label="Delete"
+      title="Delete this endpoint permanently?"
+      action="Delete permanently"
+      done="The endpoint was deleted."
+      onDone={() => navigate("/webhooks")}
+    >
+      <b>{url}</b> gets nothing from now on. Its secret and the log of its deliveries are deleted, too.
+    </AskButton>
+  );
+}
