@@ -16,6 +16,8 @@ export interface Caller {
   get(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   delete(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
+  /** As `get`; of a stream that goes on, only what comes first. */
+  peek(path: string): Promise<ApiAnswer>;
   /** Polls until the run is terminal (20 s at most) and gives the last projection, with every step seen on the way. */
   waitForRun(
     runId: string,
@@ -33,6 +35,7 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
+    peeks = false,
   ): Promise<ApiAnswer> => {
     const isForm = body instanceof FormData;
     const response = await fetch(`${serviceUrl}/api/v1${path}`, {
@@ -46,12 +49,12 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
         ? {}
         : { body: isForm || typeof body === "string" ? body : JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const text = peeks && response.ok ? await beginningOf(response) : await response.text();
     return {
       status: response.status,
       headers: response.headers,
       text,
-      body: text === "" ? undefined : JSON.parse(text),
+      body: text === "" || (peeks && response.ok) ? undefined : JSON.parse(text),
     };
   };
   const caller: Caller = {
@@ -59,6 +62,7 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
     get: async (path, headers) => await call("GET", path, undefined, headers),
     post: async (path, body, headers) => await call("POST", path, body, headers),
     delete: async (path, headers) => await call("DELETE", path, undefined, headers),
+    peek: async (path) => await call("GET", path, undefined, {}, true),
     waitForRun: async (runId, timeoutMs = 20_000) => {
       const steps: string[] = [];
       const startedAt = performance.now();
@@ -79,6 +83,13 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
     },
   };
   return caller;
+}
+
+async function beginningOf({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return new TextDecoder().decode(value);
 }
 
 /** Opens the hosted form and submits it as a browser without script would. */

@@ -33,8 +33,18 @@ export async function openEvents(
   runId: string,
   headers: Record<string, string> = {},
 ): Promise<EventStream> {
+  return await openStream(serviceUrl, apiKey, `/blueprint-runs/${runId}/events`, headers);
+}
+
+/** The same for another stream of the API. */
+export async function openStream(
+  serviceUrl: string,
+  apiKey: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<EventStream> {
   const hangUp = new AbortController();
-  const response = await fetch(`${serviceUrl}/api/v1/blueprint-runs/${runId}/events`, {
+  const response = await fetch(`${serviceUrl}/api/v1${path}`, {
     headers: { authorization: `Bearer ${apiKey}`, ...headers },
     signal: hangUp.signal,
   });

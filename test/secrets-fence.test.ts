@@ -46,6 +46,7 @@ const REVEALED: Readonly<Record<string, string>> = {
   "service/open-database.ts": "DATABASE_URL, for the driver",
   "cli/doctor.ts": "the signing key, to see whether it can be read",
   "cli/own-signing.ts": "the signing key, for commands that make keys and write audit entries",
+  "cli/webhook-trials.ts": "the API key, from which the signing secret of forwarded events follows",
 };
 
 /** Where sealed values are opened. */

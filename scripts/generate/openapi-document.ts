@@ -57,6 +57,7 @@ const TAGS: OpenApiDocument["tags"] = [
   { name: "Credentials", description: "Vaulted credentials. Their values are never returned." },
   { name: "Blueprints", description: "Workflows that the operator has configured." },
   { name: "Runs", description: "Executions of a Blueprint: their status and their results." },
+  { name: "Events", description: "What happens in the account, as webhooks tell it." },
   { name: "Health", description: "Outside the base URL, without an API key." },
 ];
 

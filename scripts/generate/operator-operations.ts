@@ -137,4 +137,5 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   webhooks.resendWebhook,
   webhooks.resendFailedWebhooks,
   webhooks.pingWebhook,
+  webhooks.triggerWebhookEvent,
 ];

@@ -19,6 +19,7 @@ import type { OperatorWatch } from "./operators/watch-changes.ts";
 import type { SecretSources } from "./secrets/list-secret-problems.ts";
 import type { Tombstones } from "./credentials/tombstones.ts";
 import type { RunWatch } from "./runs/watch-runs.ts";
+import type { EventWatch } from "./webhooks/watch-events.ts";
 
 /** The dependencies of actions, created once, in `service/assemble.ts`. */
 export interface Services {
@@ -36,6 +37,7 @@ export interface Services {
   readonly refusedSignIns: RefusedSignIns;
   readonly news: RunChanges;
   readonly runWatch: RunWatch;
+  readonly eventWatch: EventWatch;
   readonly operatorWatch: OperatorWatch;
   readonly gate: Gate;
   /** Only for strategies' documents, where an end user's input is in scope. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Services } from "#actions/services.ts";
 import { notFound } from "#domain/problem.ts";
+import { getEvents } from "./account-events.ts";
 import { getRunResults, getRunStatus, postRunCancel } from "./blueprint-runs.ts";
 import { getTriggerSchema, postTrigger } from "./blueprints.ts";
 import { getCredentialSession, postCredentialSession } from "./credential-sessions.ts";
@@ -45,6 +46,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.post("/blueprint-runs/:runId/cancel", by(postRunCancel));
       api.get("/blueprint-runs/:runId/events", by(getRunEvents));
       api.get("/blueprints/:blueprintKey/schema", by(getTriggerSchema));
+      api.get("/events", by(getEvents));
     },
     { prefix: "/api/v1" },
   );

@@ -21,6 +21,7 @@ export interface CommandConfig {
   readonly masterKey: Secret | null;
   readonly masterKeyKms: string | null;
   readonly signingKeyFile: string;
+  readonly apiKey: Secret | null;
   readonly masterKeyFile: string;
   readonly publicUrl: string | null;
   readonly quotas: Quotas;
@@ -37,6 +38,11 @@ export interface Composition {
   isRemote(): boolean;
   /** A client of that service. Throws CommandFailed without a token. The caller must close it. */
   openServiceClient(): Promise<ServiceClient>;
+  /**
+   * A client of the public API, of the service of another machine or of this one. Throws CommandFailed without an API key. The caller
+   * must close it.
+   */
+  openApiClient(): Promise<ServiceClient>;
   /** Whether there is a database to open. `init` creates the embedded one. */
   hasDatabase(): boolean;
   /**

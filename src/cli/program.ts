@@ -85,6 +85,10 @@ export const REMOTE_COMMANDS: ReadonlySet<string> = new Set([
   ...["list", "show", "approve", "reject", "writes", "decide", "write"].map((name) => `reviews ${name}`),
   ...["list", "unlock", "test-login", "delete"].map((name) => `credentials ${name}`),
   ...["create", "list", "rotate", "revoke"].map((name) => `keys ${name}`),
+  ...["create", "list", "show", "deliveries", "delivery", "rotate", "disable", "enable", "delete"].map(
+    (name) => `webhooks ${name}`,
+  ),
+  ...["resend", "ping", "trigger", "listen"].map((name) => `webhooks ${name}`),
 ]);
 
 function chooseService(program: Command, command: Command, composition: Composition): void {

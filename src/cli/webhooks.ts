@@ -1,14 +1,13 @@
-import { InvalidArgumentError, Option, type Command } from "commander";
-import type { ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
-import type { WebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
+import { InvalidArgumentError, type Command } from "commander";
 import { parseDuration } from "#domain/duration.ts";
-import { ENDPOINT_STATE_NAMES as names, endpointState } from "#domain/labels/webhooks.ts";
 import { limits } from "#domain/limits.ts";
-import { DELIVERY_STATES, renderEvent, SUBSCRIPTIONS, type DeliveryState } from "#domain/webhook.ts";
+import { SUBSCRIPTIONS } from "#domain/webhook.ts";
 import type { Composition } from "./composition.ts";
-import { openOwnSigning } from "./own-signing.ts";
-import { CommandFailed, EXIT_CODES, plain, print, printItem, printItems, table, tell } from "./output.ts";
-import { listOf, minute, readTime } from "./pages.ts";
+import { CommandFailed, EXIT_CODES, print, tell } from "./output.ts";
+import { readTime } from "./pages.ts";
+import { addLists } from "./webhook-lists.ts";
+import { addTrials } from "./webhook-trials.ts";
+import { onWebhooks } from "./webhook-work.ts";
 
 /** The endpoints of webhooks: where an account's events are sent. */
 export function addWebhooks(program: Command, composition: Composition): void {
@@ -24,6 +23,7 @@ export function addWebhooks(program: Command, composition: Composition): void {
   addRotate(webhooks, composition);
   addSwitches(webhooks, composition);
   addResend(webhooks, composition);
+  addTrials(webhooks, composition);
 }
 
 interface CreateOptions {
@@ -49,14 +49,9 @@ function addCreate(webhooks: Command, composition: Composition): void {
       `\nEvents: ${SUBSCRIPTIONS.join(", ")}\n\nExample:\n  latchkey webhooks create https://example.com/webhooks --account acme --events run.completed,run.failed`,
     )
     .action(async (url: string, options: CreateOptions) => {
-      const { createWebhookEndpoint } = await import("#actions/webhooks/manage-endpoints.ts");
-      const signing = openOwnSigning(composition);
-      const made = await composition.withDatabase(
-        async (db) =>
-          await createWebhookEndpoint(
-            { db, vault: await composition.openSealer(db), signing },
-            { ...options, url },
-          ),
+      const made = await onWebhooks(
+        composition,
+        async (webhooksAt) => await webhooksAt.create({ ...options, url }),
       );
       if (options.json) return print(JSON.stringify(made));
       tell(
@@ -68,163 +63,6 @@ function addCreate(webhooks: Command, composition: Composition): void {
 
 function readEvents(text: string): readonly string[] {
   return text.split(",").map((event) => event.trim());
-}
-
-function addLists(webhooks: Command, composition: Composition): void {
-  webhooks
-    .command("list")
-    .description("list endpoints, without their secrets")
-    .option("--account <name>", "only those of one account")
-    .option("--json", "print the list as JSON")
-    .addHelpText("after", "\nExample:\n  latchkey webhooks list --account acme")
-    .action(async (options: { account?: string; json?: boolean }) => {
-      const { listWebhookEndpoints } = await import("#db/webhooks/webhook-endpoints.ts");
-      const rows = await listOf(composition, options.account, listWebhookEndpoints);
-      if (options.json === true) return printItems(rows);
-      if (rows.length === 0)
-        return print("There are no webhook endpoints yet: latchkey webhooks create --help.");
-      print(endpointTable(rows));
-    });
-  addShow(webhooks, composition);
-  webhooks
-    .command("deliveries")
-    .description("list the deliveries to an endpoint of the last 30 days, newest first")
-    .argument("<id>", "the endpoint's id (we_…)")
-    .addOption(new Option("--state <state>", "only these").choices([...DELIVERY_STATES]))
-    .option("--limit <number>", "how many (default: 50)", readLimit)
-    .option("--json", "print the list as JSON")
-    .addHelpText("after", "\nExample:\n  latchkey webhooks deliveries we_0VrJ… --state failed")
-    .action(async (id: string, options: DeliveriesOptions) => await deliveries(composition, id, options));
-}
-
-interface DeliveriesOptions {
-  state?: DeliveryState;
-  limit?: number;
-  json?: boolean;
-}
-
-async function deliveries(composition: Composition, id: string, options: DeliveriesOptions): Promise<void> {
-  const [{ listDeliveries }, { requireEndpoint }] = await Promise.all([
-    import("#db/webhooks/webhook-deliveries.ts"),
-    import("#actions/webhooks/manage-endpoints.ts"),
-  ]);
-  const page = {
-    state: options.state ?? null,
-    afterEventId: null,
-    limit: options.limit ?? limits.pageItems,
-  };
-  const rows = await composition.withDatabase(async (db) => {
-    await requireEndpoint(db, id);
-    return await listDeliveries(db, id, page);
-  });
-  if (options.json === true) return printItems(rows);
-  if (rows.length === 0) return print("There are no such deliveries.");
-  print(
-    table(
-      ["EVENT", "TYPE", "SUBJECT", "TIME", "STATE", "ATTEMPTS", "LAST ANSWER"],
-      rows.map((row) => [
-        row.eventId,
-        row.type,
-        row.subjectId,
-        minute(row.occurredAt),
-        row.state,
-        String(row.attempts),
-        lastAnswer(row),
-      ]),
-    ),
-  );
-}
-
-function lastAnswer({ lastStatus, lastFailure, lastDurationMs }: ListedDelivery): string {
-  if (lastStatus !== null) return `${lastStatus} in ${lastDurationMs} ms`;
-  return lastFailure === null ? "" : plain(lastFailure);
-}
-
-function readLimit(text: string): number {
-  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > limits.pageItemsMax)
-    throw new InvalidArgumentError(`It must be a number from 1 to ${limits.pageItemsMax}.`);
-  return Number(text);
-}
-
-const endpointTable = (rows: readonly WebhookEndpoint[]): string =>
-  table(
-    ["ID", "ACCOUNT", "URL", "EVENTS", "STATE", "CREATED"],
-    rows.map((row) => [
-      row.id,
-      row.account,
-      plain(row.url),
-      row.events.join(","),
-      names[endpointState(row)],
-      minute(row.createdAt),
-    ]),
-  );
-
-function addShow(webhooks: Command, composition: Composition): void {
-  webhooks
-    .command("show")
-    .description("show an endpoint, without its secret")
-    .argument("<id>", "the endpoint's id (we_…)")
-    .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  latchkey webhooks show we_0VrJ…")
-    .action(
-      async (id: string, options: { json?: boolean }) =>
-        await showEndpoint(composition, id, options.json === true),
-    );
-  webhooks
-    .command("delivery")
-    .description("show one delivery: its content, and each attempt with its answer")
-    .argument("<id>", "the endpoint's id (we_…)")
-    .argument("<event>", "the event's id (msg_…)")
-    .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  latchkey webhooks delivery we_0VrJ… msg_019f…")
-    .action(
-      async (id: string, eventId: string, options: { json?: boolean }) =>
-        await showDelivery(composition, id, eventId, options.json === true),
-    );
-}
-
-async function showEndpoint(composition: Composition, id: string, asJson: boolean): Promise<void> {
-  const { requireEndpoint } = await import("#actions/webhooks/manage-endpoints.ts");
-  const { accountId: _accountId, ...endpoint } = await composition.withDatabase(
-    async (db) => await requireEndpoint(db, id),
-  );
-  if (asJson) return printItem(endpoint);
-  print(endpointTable([endpoint]));
-  if (endpoint.description !== "") print(`\n${plain(endpoint.description)}`);
-  if (endpoint.failingSince !== null)
-    print(`\nEvery attempt has failed since ${minute(endpoint.failingSince)}.`);
-  if (endpoint.previousSecretEndsAt !== null)
-    print(`\nThe previous secret signs, too, until ${minute(endpoint.previousSecretEndsAt)}.`);
-}
-
-async function showDelivery(
-  composition: Composition,
-  id: string,
-  eventId: string,
-  asJson: boolean,
-): Promise<void> {
-  const { findDelivery } = await import("#db/webhooks/webhook-deliveries.ts");
-  const found = await composition.withDatabase(async (db) => await findDelivery(db, id, eventId));
-  if (found === undefined)
-    throw new CommandFailed(
-      `The webhook endpoint ${id} has no delivery of the event ${eventId}. \`latchkey webhooks deliveries\` shows the events.`,
-    );
-  const { event, attempts } = found;
-  if (asJson) return printItem({ eventId: event.id, body: renderEvent(event), attempts });
-  print(`${event.id}  ${event.type}\n\n${renderEvent(event)}\n`);
-  if (attempts.length === 0) return print("There was no attempt yet.");
-  print(
-    table(
-      ["ATTEMPT", "TIME", "MS", "STATUS", "ANSWER"],
-      attempts.map((attempt) => [
-        String(attempt.number),
-        attempt.beganAt.toISOString(),
-        String(attempt.durationMs),
-        attempt.status === null ? "none" : String(attempt.status),
-        plain(attempt.failure ?? attempt.answer),
-      ]),
-    ),
-  );
 }
 
 const OVERLAP_MS_DEFAULT = 86_400_000;
@@ -242,15 +80,10 @@ function addRotate(webhooks: Command, composition: Composition): void {
     .option("--json", 'print one line {"id", "secret", "previousSecretEndsAt"}')
     .addHelpText("after", "\nExample:\n  latchkey webhooks rotate we_0VrJ… --overlap 2h")
     .action(async (id: string, options: { overlap?: number; json?: boolean }) => {
-      const { rotateWebhookSecret } = await import("#actions/webhooks/manage-endpoints.ts");
-      const signing = openOwnSigning(composition);
       const overlapMs = options.overlap ?? OVERLAP_MS_DEFAULT;
-      const made = await composition.withDatabase(
-        async (db) =>
-          await rotateWebhookSecret(
-            { db, vault: await composition.openSealer(db), signing },
-            { id, overlapMs },
-          ),
+      const made = await onWebhooks(
+        composition,
+        async (webhooksAt) => await webhooksAt.rotate(id, overlapMs),
       );
       if (options.json) return print(JSON.stringify(made));
       tell(
@@ -280,14 +113,7 @@ function addSwitches(webhooks: Command, composition: Composition): void {
       .argument("<id>", "the endpoint's id (we_…)")
       .addHelpText("after", `\nExample:\n  latchkey webhooks ${name} we_0VrJ…`)
       .action(async (id: string) => {
-        const actions = await import("#actions/webhooks/manage-endpoints.ts");
-        const act = {
-          disable: actions.disableWebhook,
-          enable: actions.enableWebhook,
-          delete: actions.deleteWebhook,
-        }[name];
-        const signing = openOwnSigning(composition);
-        await composition.withDatabase(async (db) => await act({ db, signing }, id));
+        await onWebhooks(composition, async (webhooksAt) => await webhooksAt.change(id, name));
         print(done(id));
       });
   add(
@@ -314,12 +140,8 @@ function addResend(webhooks: Command, composition: Composition): void {
       const { failedSince } = options;
       if ((eventId === undefined) === (failedSince === undefined))
         throw new CommandFailed("Give either an event's id or --failed-since.", EXIT_CODES.usage);
-      const { resendWebhooks } = await import("#actions/webhooks/resend.ts");
       const what = eventId === undefined ? { failedSince: failedSince ?? "" } : { eventId };
-      const signing = openOwnSigning(composition);
-      const total = await composition.withDatabase(
-        async (db) => await resendWebhooks({ db, signing }, id, what),
-      );
+      const total = await onWebhooks(composition, async (webhooksAt) => await webhooksAt.resend(id, what));
       print(total === 1 ? "1 event will be sent again." : `${total} events will be sent again.`);
     });
   webhooks
@@ -328,9 +150,7 @@ function addResend(webhooks: Command, composition: Composition): void {
     .argument("<id>", "the endpoint's id (we_…)")
     .addHelpText("after", "\nExample:\n  latchkey webhooks ping we_0VrJ…")
     .action(async (id: string) => {
-      const { pingWebhook } = await import("#actions/webhooks/resend.ts");
-      const signing = openOwnSigning(composition);
-      const eventId = await composition.withDatabase(async (db) => await pingWebhook({ db, signing }, id));
+      const eventId = await onWebhooks(composition, async (webhooksAt) => await webhooksAt.ping(id));
       print(`Ping ${eventId} will be sent. Its attempts: latchkey webhooks delivery ${id} ${eventId}`);
     });
 }

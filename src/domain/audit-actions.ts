@@ -60,6 +60,7 @@ export const AUDIT_ACTIONS = [
   "webhook.delete",
   "webhook.resend",
   "webhook.ping",
+  "webhook.trigger",
   "row.sign",
   "row.refuse",
 ] as const;

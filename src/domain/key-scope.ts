@@ -1,8 +1,8 @@
 /**
  * The scopes of an API key: `runs`: trigger, read and cancel runs, and read the schemas of triggers; `sessions`: create and read credential
- * sessions, embedded ones too; `credentials:delete`.
+ * sessions, embedded ones too; `credentials:delete`; `events`: read the stream of the account's events.
  */
-export const KEY_SCOPES = ["runs", "sessions", "credentials:delete"] as const;
+export const KEY_SCOPES = ["runs", "sessions", "credentials:delete", "events"] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** The default scopes of a new key: a key that is limited to Blueprints is for their runs. */

@@ -257,6 +257,8 @@ export const limits = {
   dashboardStreamsMax: 500,
   /** Maximum age of the state in a stream if every notification is lost. */
   eventPollMs: 1_000,
+  /** How far back the stream of an account's events goes for a client that reconnects. */
+  eventReplayMs: 3_600_000,
 
   /** docs/api.md#triggers: names in the header `Ignored-Keys`, and its total bytes. */
   ignoredKeysMax: 20,

@@ -163,6 +163,7 @@ function addInstallation({ route }: Adder): void {
   route(ofWebhooks.resendWebhook, webhooks.postResend);
   route(ofWebhooks.resendFailedWebhooks, webhooks.postResendFailed);
   route(ofWebhooks.pingWebhook, webhooks.postPing);
+  route(ofWebhooks.triggerWebhookEvent, webhooks.postTrigger);
 
   route(ofSystem.readOverview, system.getOverview);
   route(ofSystem.readSystem, system.getSystem);

@@ -12,6 +12,7 @@ import {
   rotateWebhookSecret,
 } from "#actions/webhooks/manage-endpoints.ts";
 import { pingWebhook, resendWebhooks } from "#actions/webhooks/resend.ts";
+import { triggerEvent } from "#actions/webhooks/trigger-event.ts";
 import type * as contract from "#contract/operator/webhooks.ts";
 import type { Handler } from "./context.ts";
 
@@ -71,3 +72,8 @@ export const postResendFailed: Handler<typeof contract.resendFailedWebhooks> = a
 export const postPing: Handler<typeof contract.pingWebhook> = async ({ services, caller }, { params }) => ({
   event_id: await pingWebhook(services, endpointOf(params), actorOf(caller)),
 });
+
+export const postTrigger: Handler<typeof contract.triggerWebhookEvent> = async (
+  { services, caller },
+  { body },
+) => ({ event_id: await triggerEvent(services, body, actorOf(caller)) });

@@ -1,11 +1,12 @@
 import { Agent, request, type Dispatcher } from "undici";
 import { ExplainedError } from "#lib/explained-error.ts";
 
-/** A request to the operator API of the service that the person at the command line has named. */
+/** A request to an API of the service that the person at the command line has named. */
 export interface ServiceRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Below `/operator/v1`, encoded, with its query. */
+  /** Below the API's root, encoded, with its query. */
   readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: object | undefined;
 }
 
@@ -23,24 +24,26 @@ const ANSWER_MS = 60_000;
 const CONNECT_MS = 10_000;
 
 /**
- * Sends requests to one service with an operator token. This address comes from the person who runs the command and never from a
+ * Sends requests to one service with an operator token or an API key. This address comes from the person who runs the command and never from a
  * document, so the egress gate's rules about private addresses do not apply. Redirects are not followed: they could lead the token
  * elsewhere.
  */
 export class ServiceClient {
   readonly url: string;
   readonly #token: () => string;
+  readonly #root: string;
   readonly #agent = new Agent({ connect: { timeout: CONNECT_MS } });
 
-  /** `url` without a trailing slash. `token` opens the operator token for each request. */
-  constructor(url: string, token: () => string) {
+  /** `url` without a trailing slash. `token` opens the operator token or the API key for each request. */
+  constructor(url: string, token: () => string, root: "/operator/v1" | "/api/v1" = "/operator/v1") {
     this.url = url;
     this.#token = token;
+    this.#root = root;
   }
 
   /** Throws ServiceUnreachable. */
-  async send({ method, path, body }: ServiceRequest): Promise<ServiceAnswer> {
-    const answer = await this.#ask({ method, path, body });
+  async send(asked: ServiceRequest): Promise<ServiceAnswer> {
+    const answer = await this.#ask(asked);
     const { statusCode: status, headers } = answer;
     if (status >= 300 && status < 400) {
       await answer.body.dump();
@@ -60,16 +63,17 @@ export class ServiceClient {
     await this.#agent.destroy();
   }
 
-  async #ask({ method, path, body }: ServiceRequest): Promise<Dispatcher.ResponseData> {
+  async #ask({ method, path, body, headers = {} }: ServiceRequest): Promise<Dispatcher.ResponseData> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     try {
-      return await request(`${this.url}/operator/v1${path}`, {
+      return await request(`${this.url}${this.#root}${path}`, {
         method,
         dispatcher: this.#agent,
         headers: {
           authorization: `Bearer ${this.#token()}`,
           accept: "*/*",
           "user-agent": "Latchkey command line",
+          ...headers,
           ...(text === undefined ? {} : { "content-type": "application/json" }),
         },
         body: text ?? null,

@@ -15,6 +15,7 @@ import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import type { Needs, OperatorSignIn, Services } from "#actions/services.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
 import { RunWatch } from "#actions/runs/watch-runs.ts";
+import { EventWatch } from "#actions/webhooks/watch-events.ts";
 import { openPool, type Database, type DatabaseSource } from "#db/connection/pool.ts";
 import { RunNotifier } from "#db/runs/run-notifier.ts";
 import { listLoggingRisks } from "#db/connection/logging-risks.ts";
@@ -251,6 +252,7 @@ async function openServices(
     oidcGate,
     news,
     runWatch: new RunWatch(db, news, log, ceilings.eventStreams),
+    eventWatch: new EventWatch(db, news, log, ceilings.eventStreams),
     operatorWatch: new OperatorWatch(db, news, log, ceilings.dashboardStreams),
     gate: openGate({ allow: config.egressAllow }),
     loginExpressions: openEvaluator({ threads: 1 }),

@@ -9,6 +9,7 @@ import { must } from "#lib/assert.ts";
 import { armFailpoints } from "#lib/failpoint.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
+import type { Secret } from "#lib/secret.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { BrowserWindow } from "#outbound/browser/open-browser.ts";
 import type { Gate } from "#outbound/gate.ts";
@@ -79,7 +80,7 @@ async function withDatabase<T>(
 /** What commands need for the service of another machine. */
 function remoteParts(
   config: () => Config,
-): Pick<Composition, "useService" | "isRemote" | "openServiceClient"> {
+): Pick<Composition, "useService" | "isRemote" | "openServiceClient" | "openApiClient"> {
   // `--url`; null: not given.
   let chosen: string | null = null;
   return {
@@ -88,6 +89,7 @@ function remoteParts(
     },
     isRemote: () => isRemote(config(), chosen),
     openServiceClient: async () => await openServiceClient(config(), chosen),
+    openApiClient: async () => await openApiClient(config(), chosen),
   };
 }
 
@@ -102,21 +104,38 @@ function readServiceUrl(text: string): string {
   return url;
 }
 
-async function openServiceClient(
-  { serviceUrl, operatorToken, insecure }: Config,
-  chosen: string | null,
-): Promise<ServiceClient> {
+async function openServiceClient(config: Config, chosen: string | null): Promise<ServiceClient> {
+  const { serviceUrl, operatorToken } = config;
   const url = must(chosen ?? serviceUrl, "the service's URL");
   if (operatorToken === null)
     throw new CommandFailed(
       "There is no operator token: set LATCHKEY_TOKEN. An admin creates one with `latchkey tokens create`, or in the dashboard.",
     );
+  return await openClient(config, url, operatorToken, "/operator/v1");
+}
+
+async function openApiClient(config: Config, chosen: string | null): Promise<ServiceClient> {
+  const { serviceUrl, apiKey, publicUrl, host, port } = config;
+  if (apiKey === null)
+    throw new CommandFailed(
+      "There is no API key: set LATCHKEY_API_KEY. `latchkey keys create --account NAME --scope events` creates one.",
+    );
+  const url = chosen ?? serviceUrl ?? publicUrl ?? `http://${host}:${port}`;
+  return await openClient(config, url, apiKey, "/api/v1");
+}
+
+async function openClient(
+  { insecure }: Config,
+  url: string,
+  secret: Secret,
+  root: "/operator/v1" | "/api/v1",
+): Promise<ServiceClient> {
   if (isPlainPublic(url) && !insecure)
     throw new CommandFailed(
       `${url} is public and not encrypted: anyone on the path could read the token. Use https://, or set LATCHKEY_INSECURE=true to accept this.`,
     );
   const { ServiceClient: Client } = await import("#outbound/service-client.ts");
-  return new Client(url, () => operatorToken.reveal());
+  return new Client(url, () => secret.reveal(), root);
 }
 
 /** `init` runs before there is a key, and does the same once it has created one. */

@@ -170,6 +170,7 @@ async function close(
   const cut = sleep(drainMs, undefined, { ref: false }).then(() => app.server.closeAllConnections());
   // Streams would last as long as their runs. Their clients reconnect to another process.
   services.runWatch.drain();
+  services.eventWatch.drain();
   services.operatorWatch.drain();
   await announceShutdown(state, drainMs);
   // Repeatedly, because a caller may keep its connection open after the answer that it waited for.

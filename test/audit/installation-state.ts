@@ -8,6 +8,7 @@ const RESTLESS = [
   "account_usage_change",
   "audit_chain",
   "audit_entry",
+  "event_listener",
   "operator_oidc_attempt",
   "operator_throttle",
   "review_presence",

@@ -55,5 +55,12 @@ export function webhookEffects<Asked>(
       },
     },
     pingWebhook: onWebhook("webhook.ping"),
+    triggerWebhookEvent: {
+      actions: ["webhook.trigger"],
+      ask: async () => {
+        await newWebhook();
+        return await asAdmin({}, { account: "acme", type: "run.completed" });
+      },
+    },
   };
 }

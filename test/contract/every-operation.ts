@@ -27,5 +27,6 @@ export async function everyOperation(as: Caller): Promise<readonly (readonly [st
     ["cancelRun", await as.post("/blueprint-runs/run_0000000000000000000000000000/cancel")],
     ["watchRun", await as.get("/blueprint-runs/run_0000000000000000000000000000/events")],
     ["readTriggerSchema", await as.get("/blueprints/nothing/schema")],
+    ["watchEvents", await as.peek("/events")],
   ];
 }

@@ -54,6 +54,8 @@ export async function seeCancelAndEvents(scene: Scene): Promise<void> {
     check("watchRun", 204, await getText(scene, events, { "last-event-id": id }));
     checkRefusal("watchRun", 403, await limited.get(events));
     checkRefusal("watchRun", 404, await stranger.get(events));
+    check("watchEvents", 200, await caller.peek("/events"));
+    checkRefusal("watchEvents", 403, await limited.peek("/events"));
   });
 }
 

@@ -330,6 +330,7 @@ test("429 on every operation for an account that has used its allowance, and wha
     "readEmbeddedCredentialSession",
     "readRunStatus",
     "watchRun",
+    "watchEvents",
   ]);
   for (let round = 0; round < 30; round++) {
     for (const [operation, answer] of await everyOperation(hasty)) {

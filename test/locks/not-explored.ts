@@ -46,6 +46,7 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/webhooks/resend.ts#resendWebhooks":
     "it locks deliveries in one statement, and inserts an entry",
   "src/actions/webhooks/resend.ts#pingWebhook": "it inserts rows of its own",
+  "src/actions/webhooks/trigger-event.ts#triggerEvent": "it inserts rows of its own",
   "src/db/webhooks/webhook-deliveries.ts#deleteOldEvents":
     "its deliveries are 30 days old; it is repeated when the server aborts it",
   "src/db/audit-entries.ts#inSnapshot": "it only reads",

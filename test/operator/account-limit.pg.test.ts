@@ -184,6 +184,7 @@ test("another account and its objects are as if they did not exist, for every op
 function bodyOf({ id }: OperatorOperation): object {
   if (id === "createKey") return { account: "globex" };
   if (id === "resendFailedWebhooks") return { since: "2026-01-01T00:00:00Z" };
+  if (id === "triggerWebhookEvent") return { account: "globex", type: "run.completed" };
   if (id === "createWebhook") return { account: "globex", url: "https://x.example" };
   if (id === "setSecret")
     return { account: "globex", name: "X", origins: ["https://x.example"], value: "secret" };

@@ -128,6 +128,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   resendWebhook: "admin operator",
   resendFailedWebhooks: "admin operator",
   pingWebhook: "admin operator",
+  triggerWebhookEvent: "admin operator !",
 };
 
 let stage: OperatorStage;

@@ -11,7 +11,7 @@ import {
   type OutputRecord,
 } from "../../sdk/typescript/src/latchkey.ts";
 import { readRecords } from "../../sdk/typescript/src/read-records.ts";
-import { readRunEvents } from "../../sdk/typescript/src/run-events.ts";
+import { readEvents } from "../../sdk/typescript/src/server-events.ts";
 
 interface Sent {
   readonly method: string;
@@ -56,6 +56,7 @@ test("every operation of the contract is reached, with its method and path", asy
   for await (const _ of latchkey.runs.watch("{runId}"));
   await latchkey.embeddedCredentialSessions.create({ origin: "https://app.example.com" });
   await latchkey.embeddedCredentialSessions.read("{id}");
+  for await (const _ of latchkey.events.watch());
   await latchkey.readLiveness();
   await latchkey.readReadiness();
   const contract = JSON.parse(readFileSync(new URL("../../openapi/openapi.json", import.meta.url), "utf8"));
@@ -155,7 +156,7 @@ test("events are read as the HTML Standard says, and a stream that is cut goes o
     },
   });
   const events = [];
-  for await (const { id, run: state } of readRunEvents(bytes)) events.push([id, state.status]);
+  for await (const { id, data } of readEvents<{ status: string }>(bytes)) events.push([id, data.status]);
   assert.deepEqual(events, [
     ["4", "queued"],
     ["", "é"],

@@ -262,3 +262,4 @@ export const resendFailedWebhooks = endpoint<typeof webhooks.resendFailedWebhook
   "/webhooks/{webhookId}/resend-failed",
 );
 export const pingWebhook = endpoint<typeof webhooks.pingWebhook>("post", "/webhooks/{webhookId}/ping");
+export const triggerWebhookEvent = endpoint<typeof webhooks.triggerWebhookEvent>("post", "/webhooks/trigger");

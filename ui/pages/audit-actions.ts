@@ -62,6 +62,7 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "webhook.delete": "Webhook endpoint deleted",
   "webhook.resend": "Webhook event sent again",
   "webhook.ping": "Test event sent to a webhook endpoint",
+  "webhook.trigger": "Made-up event sent to an account's webhook endpoints",
   "row.sign": "Row signed",
   "row.refuse": "Forged row rejected",
 };

@@ -27,6 +27,7 @@ const SCOPES: Readonly<Record<Scope, string>> = {
   runs: "Trigger, read and cancel runs",
   sessions: "Create and read credential sessions",
   "credentials:delete": "Delete credentials",
+  events: "Read the stream of the account's events",
 };
 const ALL = Object.keys(SCOPES) as Scope[];
 

@@ -1,3 +1,4 @@
+import { watchEvents } from "./account-events.ts";
 import { readRunStatus } from "./blueprint-runs.ts";
 import { triggerBlueprint } from "./blueprints.ts";
 import { cancelRun } from "./cancel-run.ts";
@@ -23,6 +24,7 @@ export const OPERATIONS: readonly Operation[] = [
   cancelRun,
   watchRun,
   readTriggerSchema,
+  watchEvents,
   readLiveness,
   readReadiness,
 ];

@@ -24,6 +24,7 @@ from ._types import (
     RunAccepted,
     RunResults,
     RunStatus,
+    WebhookEvent,
 )
 
 _Result = TypeVar("_Result")
@@ -56,6 +57,7 @@ class AsyncLatchkey:
         self.credentials = AsyncCredentials(connection)
         self.blueprints = AsyncBlueprints(connection)
         self.runs = AsyncRuns(connection)
+        self.events = AsyncEvents(connection)
 
     async def read_liveness(self) -> Health:
         """Whether the process is running."""
@@ -74,6 +76,31 @@ class AsyncLatchkey:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+class AsyncEvents:
+    def __init__(self, connection: _AsyncConnection) -> None:
+        self._connection = connection
+
+    async def watch(self) -> AsyncIterator[WebhookEvent]:
+        """Each event of the account from now on, as a webhook has it. Reconnects when the connection is cut: an event may then
+        come twice."""
+        reader = EventReader()
+        while True:
+            headers = {"Accept": "text/event-stream"}
+            if reader.last_id:
+                headers["Last-Event-ID"] = reader.last_id
+            response = await self._connection.stream(Call("watchEvents", headers=headers))
+            try:
+                async for line in response.aiter_lines():
+                    event = reader.push(line.rstrip("\r\n"))
+                    if event is not None:
+                        yield event
+            except httpx.TransportError:
+                pass
+            finally:
+                await response.aclose()
+            await asyncio.sleep(random.random())
 
 
 class _AsyncConnection:

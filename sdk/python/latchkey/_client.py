@@ -24,6 +24,7 @@ from ._types import (
     RunAccepted,
     RunResults,
     RunStatus,
+    WebhookEvent,
 )
 
 _Result = TypeVar("_Result")
@@ -56,6 +57,7 @@ class Latchkey:
         self.credentials = Credentials(connection)
         self.blueprints = Blueprints(connection)
         self.runs = Runs(connection)
+        self.events = Events(connection)
 
     def read_liveness(self) -> Health:
         """Whether the process is running."""
@@ -74,6 +76,31 @@ class Latchkey:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Events:
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def watch(self) -> Iterator[WebhookEvent]:
+        """Each event of the account from now on, as a webhook has it. Reconnects when the connection is cut: an event may then
+        come twice."""
+        reader = EventReader()
+        while True:
+            headers = {"Accept": "text/event-stream"}
+            if reader.last_id:
+                headers["Last-Event-ID"] = reader.last_id
+            response = self._connection.stream(Call("watchEvents", headers=headers))
+            try:
+                for line in response.iter_lines():
+                    event = reader.push(line.rstrip("\r\n"))
+                    if event is not None:
+                        yield event
+            except httpx.TransportError:
+                pass
+            finally:
+                response.close()
+            time.sleep(random.random())
 
 
 class _Connection:

@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict, Union
 
+#: Events as webhooks have them: the type of each is its `type`, its `id` is the `webhook-id`, and its `data` is one line with the JSON of the webhook's body. Lines that begin with `:` are comments and must be ignored.
+AccountEventStream = str
+
 class CreatedEmbeddedCredentialSession(TypedDict):
     """The new session, with the token that opens it."""
 
@@ -332,6 +335,7 @@ OPERATIONS: dict[str, tuple[str, str, bool]] = {
     "cancelRun": ("POST", "/blueprint-runs/{runId}/cancel", True),
     "watchRun": ("GET", "/blueprint-runs/{runId}/events", True),
     "readTriggerSchema": ("GET", "/blueprints/{blueprintKey}/schema", True),
+    "watchEvents": ("GET", "/events", True),
     "readLiveness": ("GET", "/healthz", False),
     "readReadiness": ("GET", "/readyz", False),
 }

@@ -1,5 +1,8 @@
 // Written by `npm run generate` from openapi/openapi.json.
 
+/** Events as webhooks have them: the type of each is its `type`, its `id` is the `webhook-id`, and its `data` is one line with the JSON of the webhook's body. Lines that begin with `:` are comments and must be ignored. */
+export type AccountEventStream = string;
+
 /** The new session, with the token that opens it. */
 export interface CreatedEmbeddedCredentialSession {
   /** The session's id. */
@@ -371,6 +374,8 @@ export const OPERATIONS = {
   watchRun: {"method":"GET","path":"/blueprint-runs/{runId}/events","isVersioned":true},
   /** Read the schema of a trigger */
   readTriggerSchema: {"method":"GET","path":"/blueprints/{blueprintKey}/schema","isVersioned":true},
+  /** Watch the account's events */
+  watchEvents: {"method":"GET","path":"/events","isVersioned":true},
   /** Check whether the process is running */
   readLiveness: {"method":"GET","path":"/healthz","isVersioned":false},
   /** Check whether the service is ready */

@@ -1,5 +1,5 @@
 import { LatchkeyError } from "./errors.ts";
-import { chunksOf } from "./run-events.ts";
+import { chunksOf } from "./server-events.ts";
 
 /** Decompresses as it reads. Works in Node.js, Bun and Deno, and wherever `DecompressionStream` knows Brotli. */
 export async function* decompressBrotli(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

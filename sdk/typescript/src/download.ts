@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 import { sleep } from "./connection.ts";
 import { ApiError, ConnectionError, LatchkeyError } from "./errors.ts";
-import { chunksOf } from "./run-events.ts";
+import { chunksOf } from "./server-events.ts";
 
 /** How often in a row a download may break without a byte of progress. */
 const FAILURES_MAX = 5;

@@ -1,6 +1,7 @@
 import type { Health } from "./api-types.ts";
 import { Connection, type ClientOptions, type RequestOptions } from "./connection.ts";
 import { Blueprints } from "./blueprints.ts";
+import { Events } from "./events.ts";
 import { Runs } from "./runs.ts";
 import { Credentials, CredentialSessions, EmbeddedCredentialSessions } from "./sessions.ts";
 
@@ -19,6 +20,7 @@ export class Latchkey {
   readonly credentials: Credentials;
   readonly blueprints: Blueprints;
   readonly runs: Runs;
+  readonly events: Events;
   readonly #connection: Connection;
 
   /** Throws LatchkeyError if an option is invalid; sends nothing. */
@@ -30,6 +32,7 @@ export class Latchkey {
     this.credentials = new Credentials(connection);
     this.blueprints = new Blueprints(connection);
     this.runs = new Runs(connection);
+    this.events = new Events(connection);
   }
 
   /** Whether the process is running. */

@@ -4,7 +4,7 @@ import { sleep, type Connection, type RequestOptions, type WriteOptions } from "
 import { download } from "./download.ts";
 import { ApiError, ConnectionError, LatchkeyError, WaitTimeoutError } from "./errors.ts";
 import { readRecords, type OutputRecord } from "./read-records.ts";
-import { readRunEvents } from "./run-events.ts";
+import { readEvents } from "./server-events.ts";
 import { poll, WAIT_MS, type WaitOptions } from "./wait.ts";
 
 const RECONNECT_MS = 1_000;
@@ -70,10 +70,10 @@ export class Runs {
       );
       if (response.status === 204 || !response.body) return;
       try {
-        for await (const event of readRunEvents(response.body)) {
-          lastId = event.id;
-          yield event.run;
-          if (isTerminal(event.run)) return;
+        for await (const { id: eventId, data: run } of readEvents<RunStatus>(response.body)) {
+          lastId = eventId;
+          yield run;
+          if (isTerminal(run)) return;
         }
       } catch (error) {
         signal?.throwIfAborted();

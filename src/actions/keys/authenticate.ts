@@ -92,3 +92,12 @@ export function authorizeBlueprint(caller: Caller, blueprintKey: string): void {
     throw new Problem("authorization_error", "The API key is not authorised for this Blueprint.");
   }
 }
+
+/** What concerns the whole account: a key that is limited to Blueprints may not read of the others. */
+export function authorizeAccount(caller: Caller): void {
+  if (caller.blueprintKeys === null) return;
+  throw new Problem(
+    "authorization_error",
+    "The API key is limited to some Blueprints, and this concerns the whole account. Use a key without that limit.",
+  );
+}

@@ -1,6 +1,7 @@
 import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
 import { DELIVERY_STATES, DISABLED_REASONS, SUBSCRIPTIONS } from "#domain/webhook.ts";
+import { TRIGGERED_TYPES } from "#domain/webhook-example.ts";
 import {
   closed,
   conflict,
@@ -232,4 +233,21 @@ export const pingWebhook = defineOperation({
   status: 201,
   answer: closed({ event_id: text("The event's id (`msg_...`).") }, { title: "WebhookPing" }),
   failures: [endpoint, disabled],
+});
+
+export const triggerWebhookEvent = defineOperation({
+  id: "triggerWebhookEvent",
+  method: "post",
+  path: "/webhooks/trigger",
+  summary: "Send a made-up event to an account's webhook endpoints",
+  description:
+    "To those that subscribe to its type, and to the streams of the account's events. Its objects do not exist.",
+  permission: "webhook.manage",
+  body: closed({
+    account: Type.String({ minLength: 1, maxLength: 200, description: "The account's name." }),
+    type: oneOf(TRIGGERED_TYPES, "The type of the event."),
+  }),
+  status: 201,
+  answer: closed({ event_id: text("The event's id (`msg_...`).") }, { title: "TriggeredEvent" }),
+  failures: [missing("account"), conflict("No endpoint subscribes to the type, and nobody listens.")],
 });

@@ -98,7 +98,7 @@ create table api_key (
   constraint api_key_account_id_replaced_by_fkey FOREIGN KEY (account_id, replaced_by) REFERENCES api_key(account_id, id),
   constraint api_key_check CHECK (((replaced_by IS NULL) OR ((replaced_by <> id) AND (expires_at IS NOT NULL)))),
   constraint api_key_hash_check CHECK ((octet_length(hash) = 32)),
-  constraint api_key_scopes_check CHECK (((scopes <@ ARRAY['runs'::text, 'sessions'::text, 'credentials:delete'::text]) AND (cardinality(scopes) > 0)))
+  constraint api_key_scopes_check CHECK (((scopes <@ ARRAY['runs'::text, 'sessions'::text, 'credentials:delete'::text, 'events'::text]) AND (cardinality(scopes) > 0)))
 );
 CREATE INDEX api_key_account ON public.api_key USING btree (account_id);
 
@@ -311,6 +311,13 @@ create table embedded_credential_session (
 );
 CREATE INDEX embedded_credential_session_account ON public.embedded_credential_session USING btree (account_id, created_at);
 CREATE INDEX embedded_credential_session_expiring ON public.embedded_credential_session USING btree (expires_at) WHERE ((status = 'pending'::text) AND (expiry_noted_at IS NULL));
+
+create table event_listener (
+  account_id text not null,
+  ends_at timestamp with time zone not null,
+  constraint event_listener_pkey PRIMARY KEY (account_id),
+  constraint event_listener_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id)
+);
 
 create table idempotency_key (
   account_id text not null,
@@ -1162,7 +1169,7 @@ end
 $function$;
 
 CREATE OR REPLACE FUNCTION public.note_event(of_account text, of_type text, of_subject text, content jsonb)
- RETURNS void
+ RETURNS text
  LANGUAGE plpgsql
 AS $function$
 declare
@@ -1170,8 +1177,9 @@ declare
   subscriptions text[] := array['*', split_part(of_type, '.', 1) || '.*', of_type];
 begin
   if not exists (select from webhook_endpoint
-      where account_id = of_account and disabled_at is null and events && subscriptions) then
-    return;
+      where account_id = of_account and disabled_at is null and events && subscriptions)
+    and not exists (select from event_listener where account_id = of_account and ends_at > app_now()) then
+    return null;
   end if;
   new_id := new_event_id();
   insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
@@ -1179,6 +1187,7 @@ begin
   insert into webhook_delivery (endpoint_id, event_id, due_at)
     select id, new_id, app_now() from webhook_endpoint
     where account_id = of_account and disabled_at is null and events && subscriptions;
+  return new_id;
 end
 $function$;
 
@@ -1187,7 +1196,8 @@ CREATE OR REPLACE FUNCTION public.note_run_event()
  LANGUAGE plpgsql
 AS $function$
 begin
-  if exists (select from webhook_endpoint where account_id = new.account_id and disabled_at is null) then
+  if exists (select from webhook_endpoint where account_id = new.account_id and disabled_at is null)
+    or exists (select from event_listener where account_id = new.account_id and ends_at > app_now()) then
     perform note_event(
       new.account_id,
       'run.' || case

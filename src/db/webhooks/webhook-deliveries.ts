@@ -60,7 +60,7 @@ export async function claimDeliveries(
 const TIMES: ReadonlySet<string> = new Set(["createdAt", "startedAt", "endedAt", "expiresAt", "completedAt"]);
 
 /** Times in JSON are text. */
-function withTimes<Event extends WebhookEvent>(event: Event): Event {
+export function withTimes<Event extends WebhookEvent>(event: Event): Event {
   const data = Object.entries(event.data).map(([key, value]) =>
     TIMES.has(key) && typeof value === "string" ? [key, new Date(value)] : [key, value],
   );

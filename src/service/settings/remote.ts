@@ -6,6 +6,8 @@ export interface RemoteSettings {
   /** Without a trailing slash; null: the command line works on this machine's installation. */
   readonly serviceUrl: string | null;
   readonly operatorToken: Secret | null;
+  /** For `latchkey webhooks listen`. */
+  readonly apiKey: Secret | null;
 }
 
 export const REMOTE_SETTINGS: readonly Setting[] = [
@@ -29,6 +31,20 @@ export const REMOTE_SETTINGS: readonly Setting[] = [
     default: "unset",
     description: "File that holds the operator token, instead of LATCHKEY_TOKEN.",
   },
+  {
+    name: "LATCHKEY_API_KEY",
+    type: "API key",
+    default: "unset",
+    description:
+      "API key with the scope `events`, with which `latchkey webhooks listen` reads an account's events.",
+    isSecret: true,
+  },
+  {
+    name: "LATCHKEY_API_KEY_FILE",
+    type: "file",
+    default: "unset",
+    description: "File that holds the API key, instead of LATCHKEY_API_KEY.",
+  },
 ];
 
 export function readRemote(read: Read, cwd: string, checked: Checked, problems: string[]): RemoteSettings {
@@ -40,5 +56,6 @@ export function readRemote(read: Read, cwd: string, checked: Checked, problems: 
       null,
     ),
     operatorToken: readSecret("LATCHKEY_TOKEN", "an operator token", { read, cwd, problems }),
+    apiKey: readSecret("LATCHKEY_API_KEY", "an API key", { read, cwd, problems }),
   };
 }

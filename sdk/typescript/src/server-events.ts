@@ -1,18 +1,16 @@
-import type { RunStatus } from "./api-types.ts";
-
-/** One event of a run's stream. */
-export interface RunEvent {
+/** One event of a stream. */
+export interface ServerEvent<Data> {
   /** Sent back as `Last-Event-ID` after an interruption. */
   readonly id: string;
-  readonly run: RunStatus;
+  readonly data: Data;
 }
 
 /** The events of a `text/event-stream` (HTML Standard, "Server-sent events"). Throws if the connection is cut. */
-export async function* readRunEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<RunEvent> {
+export async function* readEvents<Data>(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent<Data>> {
   let [id, data] = ["", ""];
   for await (const line of readLines(body)) {
     if (line === "") {
-      if (data !== "") yield { id, run: JSON.parse(data) as RunStatus };
+      if (data !== "") yield { id, data: JSON.parse(data) as Data };
       data = "";
       continue;
     }

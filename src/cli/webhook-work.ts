@@ -1,0 +1,95 @@
+import type { NewEndpoint } from "#actions/webhooks/manage-endpoints.ts";
+import type { WhatToResend } from "#actions/webhooks/resend.ts";
+import type { Database } from "#db/connection/pool.ts";
+import type { ListedAttempt, ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
+import type { WebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
+import { renderEvent, type DeliveryState } from "#domain/webhook.ts";
+import type { Composition } from "./composition.ts";
+import { openOwnSigning } from "./own-signing.ts";
+import { CommandFailed } from "./output.ts";
+import { onRemote } from "./remote.ts";
+
+/** One delivery, with its content and its attempts. */
+export interface ShownDelivery {
+  readonly eventId: string;
+  readonly body: string;
+  readonly attempts: readonly ListedAttempt[];
+}
+
+/** What `latchkey webhooks` does, on this machine's installation or on the service of another one. Everything throws ExplainedErrors. */
+export interface WebhookWork {
+  create(endpoint: NewEndpoint): Promise<{ readonly id: string; readonly secret: string }>;
+  list(account: string | undefined): Promise<readonly WebhookEndpoint[]>;
+  read(id: string): Promise<WebhookEndpoint>;
+  deliveries(
+    id: string,
+    page: { readonly state: DeliveryState | null; readonly limit: number },
+  ): Promise<readonly ListedDelivery[]>;
+  delivery(id: string, eventId: string): Promise<ShownDelivery>;
+  rotate(
+    id: string,
+    overlapMs: number,
+  ): Promise<{ readonly id: string; readonly secret: string; readonly previousSecretEndsAt: Date | null }>;
+  change(id: string, how: "disable" | "enable" | "delete"): Promise<void>;
+  /** How many events. */
+  resend(id: string, what: WhatToResend): Promise<number>;
+  /** The event's id. */
+  ping(id: string): Promise<string>;
+  /** The event's id. */
+  trigger(account: string, type: string): Promise<string>;
+}
+
+/** Does the work on the service that LATCHKEY_URL or `--url` names, or else on this machine's database. */
+export async function onWebhooks<T>(
+  composition: Composition,
+  work: (webhooks: WebhookWork) => Promise<T>,
+): Promise<T> {
+  if (!composition.isRemote())
+    return await composition.withDatabase(async (db) => await work(webhooksHere(composition, db)));
+  const { webhooksThere } = await import("./remote-webhooks.ts");
+  return await onRemote(composition, async (service) => await work(webhooksThere(service)));
+}
+
+function webhooksHere(composition: Composition, db: Database): WebhookWork {
+  const endpoints = async () => await import("#actions/webhooks/manage-endpoints.ts");
+  const sending = async () => await import("#actions/webhooks/resend.ts");
+  const log = async () => await import("#db/webhooks/webhook-deliveries.ts");
+  const services = () => ({ db, signing: openOwnSigning(composition) });
+  const withVault = async () => ({ ...services(), vault: await composition.openSealer(db) });
+  return {
+    create: async (endpoint) => await (await endpoints()).createWebhookEndpoint(await withVault(), endpoint),
+    list: async (account) => {
+      const { accountIdOf } = await import("#actions/operator-error.ts");
+      const { listWebhookEndpoints } = await import("#db/webhooks/webhook-endpoints.ts");
+      return await listWebhookEndpoints(db, await accountIdOf(db, account));
+    },
+    read: async (id) => {
+      const { accountId: _accountId, ...endpoint } = await (await endpoints()).requireEndpoint(db, id);
+      return endpoint;
+    },
+    deliveries: async (id, page) => {
+      await (await endpoints()).requireEndpoint(db, id);
+      return await (await log()).listDeliveries(db, id, { ...page, afterEventId: null });
+    },
+    delivery: async (id, eventId) => {
+      const found = await (await log()).findDelivery(db, id, eventId);
+      if (found === undefined)
+        throw new CommandFailed(
+          `The webhook endpoint ${id} has no delivery of the event ${eventId}. \`latchkey webhooks deliveries\` shows the events.`,
+        );
+      return { eventId: found.event.id, body: renderEvent(found.event), attempts: found.attempts };
+    },
+    rotate: async (id, overlapMs) =>
+      await (await endpoints()).rotateWebhookSecret(await withVault(), { id, overlapMs }),
+    change: async (id, how) => {
+      const { deleteWebhook, disableWebhook, enableWebhook } = await endpoints();
+      await { disable: disableWebhook, enable: enableWebhook, delete: deleteWebhook }[how](services(), id);
+    },
+    resend: async (id, what) => await (await sending()).resendWebhooks(services(), id, what),
+    ping: async (id) => await (await sending()).pingWebhook(services(), id),
+    trigger: async (account, type) => {
+      const { triggerEvent } = await import("#actions/webhooks/trigger-event.ts");
+      return await triggerEvent(services(), { account, type });
+    },
+  };
+}
