@@ -24,6 +24,8 @@ const endpointOf = (shown: Shown): WebhookEndpoint => ({
   disabledReason: shown.disabled_reason,
   failingSince: timeOf(shown.failing_since),
   previousSecretEndsAt: timeOf(shown.previous_secret_ends_at),
+  hasSecret: shown.has_secret,
+  isFromDocument: shown.is_from_document,
 });
 
 /** `latchkey webhooks` on the service of another machine. */

@@ -119,6 +119,7 @@ async function showEndpoint(composition: Composition, id: string, asJson: boolea
   if (asJson) return printItem(endpoint);
   print(endpointTable([endpoint]));
   if (endpoint.description !== "") print(`\n${plain(endpoint.description)}`);
+  if (endpoint.isFromDocument) print("\nThe account's document has it.");
   if (endpoint.failingSince !== null)
     print(`\nEvery attempt has failed since ${minute(endpoint.failingSince)}.`);
   if (endpoint.previousSecretEndsAt !== null)

@@ -54,6 +54,7 @@ export const AUDIT_ACTIONS = [
   "proposal.expire",
   "proposal.stale",
   "webhook.create",
+  "webhook.update",
   "webhook.rotate",
   "webhook.disable",
   "webhook.enable",

@@ -8,6 +8,7 @@ import { LANGUAGES } from "./language.ts";
 import { limits } from "./limits.ts";
 import { MILESTONE_PATTERN } from "./run.ts";
 import { FIELD_TYPES } from "./strategy.ts";
+import { SUBSCRIPTIONS } from "./webhook.ts";
 
 /** The description of a schema's `pattern` in messages: `must be …`. */
 export const SAYS = "x-says";
@@ -161,8 +162,32 @@ export const accountSchema = Type.Object(
         { ...closed, description: "How the account appears on the hosted pages" },
       ),
     ),
+    webhooks: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            url: text("Where events are posted: https://…", limits.webhookUrlCharactersMax),
+            events: Type.Optional(
+              Type.Array(Type.Enum([...SUBSCRIPTIONS]), {
+                minItems: 1,
+                uniqueItems: true,
+                description: "Types, all types of a subject such as `run.*`, or `*`; default: all",
+              }),
+            ),
+            description: Type.Optional(
+              Type.String({ maxLength: limits.webhookDescriptionCharactersMax, description: "For people" }),
+            ),
+          },
+          { ...closed, [UNBUILT_KEYS]: ["secret_env"] },
+        ),
+        {
+          maxItems: limits.webhookEndpointsMax,
+          description: "Endpoints that get the account's events, signed",
+        },
+      ),
+    ),
   },
-  { ...closed, [UNBUILT_KEYS]: { webhooks: "remove it" } },
+  closed,
 );
 
 /** One entry of a strategy's `fields`. */

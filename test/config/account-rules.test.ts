@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SUBSCRIPTIONS } from "#domain/webhook.ts";
 import { check, problemsOf } from "./problems-of.ts";
 
 const LOGO_HOW =
@@ -145,13 +146,22 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
     "an account can't be retired",
     "account: acme\nretired: true\n",
     [
-      "2:1 retired unknown key `retired`; known: `account`, `name`, `allowed_origins`, `embed_origins`, `session_lifetime`, `retention`, `concurrency`, `rate_limit`, `review_step_up`, `two_person`, `branding`",
+      "2:1 retired unknown key `retired`; known: `account`, `name`, `allowed_origins`, `embed_origins`, `session_lifetime`, `retention`, `concurrency`, `rate_limit`, `review_step_up`, `two_person`, `branding`, `webhooks`",
     ],
   ],
   [
-    "what is not built is refused by name",
-    "account: acme\nwebhooks: []\n",
-    ["2:1 webhooks `webhooks` is not built yet; remove it"],
+    "an endpoint of webhooks has a URL of its own, and events that exist",
+    "account: acme\nwebhooks:\n  - { url: https://a.example/x, events: [run.done] }\n  - { url: https://a.example/x }\n  - { url: nowhere }\n",
+    [
+      `3:42 webhooks[0].events[0] must be one of ${SUBSCRIPTIONS.map((each) => `\`${each}\``).join(", ")}`,
+      "4:12 webhooks[1].url is listed twice; remove one",
+      "5:12 webhooks[2].url must be absolute, such as https://example.com/webhooks",
+    ],
+  ],
+  [
+    "a planned key of an endpoint is refused by name",
+    "account: acme\nwebhooks: [{ url: https://a.example/x, secret_env: X }]\n",
+    ["2:40 webhooks[0].secret_env `secret_env` is not built yet; remove it"],
   ],
 ];
 

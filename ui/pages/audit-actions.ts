@@ -56,6 +56,7 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "proposal.expire": "Proposal expired",
   "proposal.stale": "Proposal outdated",
   "webhook.create": "Webhook endpoint created",
+  "webhook.update": "Webhook endpoint changed",
   "webhook.rotate": "Webhook secret rotated",
   "webhook.disable": "Webhook endpoint disabled",
   "webhook.enable": "Webhook endpoint enabled",

@@ -9,7 +9,11 @@ import { Time } from "../parts/time.tsx";
 export type Webhook = AnswerOf<typeof listWebhooks>["items"][number];
 
 const stateOf = (webhook: Webhook): EndpointState =>
-  endpointState({ disabledReason: webhook.disabled_reason, failingSince: webhook.failing_since });
+  endpointState({
+    disabledReason: webhook.disabled_reason,
+    failingSince: webhook.failing_since,
+    hasSecret: webhook.has_secret,
+  });
 
 /** It was disabled because of its answers, not by an operator. */
 export const isDead = ({ disabled_reason: reason }: Webhook): boolean =>
@@ -18,6 +22,7 @@ export const isDead = ({ disabled_reason: reason }: Webhook): boolean =>
 const TONES: Readonly<Record<EndpointState, string>> = {
   active: "good",
   failing: "waiting",
+  without_secret: "waiting",
   disabled_operator: "quiet",
   disabled_gone: "bad",
   disabled_failing: "bad",
@@ -69,6 +74,13 @@ export function WebhookTrouble({ of: webhook }: { readonly of: Webhook }) {
           </>
         )}
         Events that happen now are not kept for it. What was not delivered before waits until it is enabled.
+      </Note>
+    );
+  if (!webhook.has_secret)
+    return (
+      <Note tone="waiting" title="This endpoint has no signing secret yet">
+        It comes from the account&apos;s document. Its events wait until &quot;Rotate secret&quot; has made
+        one.
       </Note>
     );
   if (since === null) return null;

@@ -76,6 +76,7 @@ function About({ webhook }: { readonly webhook: Webhook }) {
         ["Events", <Events key="events" of={webhook.events} />],
         ["Description", webhook.description || null],
         ["Created", <Time key="created" at={webhook.created_at} />],
+        ["Managed by", webhook.is_from_document ? "the account's document" : null],
         [
           "Previous secret",
           endsAt && (
@@ -94,12 +95,12 @@ function WebhookActions({ of: webhook }: { readonly of: Webhook }) {
   const isEnabled = webhook.disabled_at === null;
   return (
     <>
-      {may("webhook.resend") && isEnabled && <PingButton id={webhook.id} />}
+      {may("webhook.resend") && isEnabled && webhook.has_secret && <PingButton id={webhook.id} />}
       {may("webhook.manage") && (
         <>
           <RotateButton webhook={webhook} />
           <SwitchButton webhook={webhook} />
-          <DeleteButton webhook={webhook} />
+          {!webhook.is_from_document && <DeleteButton webhook={webhook} />}
         </>
       )}
     </>

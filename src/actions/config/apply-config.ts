@@ -9,10 +9,11 @@ import { readAccount, readTwoPerson } from "#domain/account.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { readBranding, readLogo } from "#domain/branding.ts";
 import { diffDocuments, type Difference } from "#domain/config-diff.ts";
-import { formatProblem, quoteList, type ConfigProblem } from "#domain/config-problem.ts";
+import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { texts, type Json, type JsonObject } from "#domain/json.ts";
 import { describeNeed, type Need, type ProposedDocument } from "#domain/proposal.ts";
+import { readWebhooks } from "#domain/webhook-documents.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -25,6 +26,9 @@ import { createProposal, type NewProposal } from "./create-proposal.ts";
 import { listKnownSecrets } from "#actions/secrets/list-secret-problems.ts";
 import { readDocuments } from "./read-documents.ts";
 import { keepText } from "./keep-text.ts";
+import { syncEndpoints } from "#actions/webhooks/sync-endpoints.ts";
+import { warnOfEndpoints } from "./warn-of-endpoints.ts";
+import { warnOfLeftOut } from "./warn-of-left-out.ts";
 import { warnOfUnreached } from "./warn-of-unreached.ts";
 
 export interface PlannedChange {
@@ -239,21 +243,6 @@ const plannedOf = ({ change, before, checked: { kind, account, id, document } }:
   differences: before === undefined ? [] : diffDocuments(JSON.parse(before) as Json, document),
 });
 
-/** An account has no versions to return to, and is often rewritten as one line for the sake of other documents in the file. */
-function warnOfLeftOut(steps: readonly Step[]): readonly string[] {
-  return steps.flatMap((step) => {
-    if (step.checked.kind !== "account" || step.before === undefined) return [];
-    const gone = Object.keys(JSON.parse(step.before) as JsonObject).filter(
-      (key) => !Object.hasOwn(step.checked.document, key),
-    );
-    return gone.length === 0
-      ? []
-      : [
-          `the document of the account ${step.checked.id} omits ${quoteList(gone)}, which the current version has; write the whole document, or remove it from the files`,
-        ];
-  });
-}
-
 async function makePlan(
   tx: Database,
   { checked, problems }: CheckedSources,
@@ -278,7 +267,12 @@ async function makePlan(
   const ofDocuments = changes.flatMap(({ change, checked: { warnings } }) =>
     change === "unchanged" ? [] : warnings.map(formatProblem),
   );
-  const warnings = [...ofDocuments, ...warnOfLeftOut(changes), ...(await warnOfUnreached(tx, changes))];
+  const warnings = [
+    ...ofDocuments,
+    ...warnOfLeftOut(changes),
+    ...(await warnOfUnreached(tx, changes)),
+    ...(await warnOfEndpoints(tx, changes)),
+  ];
   return { ok: true, changes, warnings, needs: await findNeeds(tx, changes, rules) };
 }
 
@@ -345,6 +339,8 @@ async function applyDocument(
   const { kind, id } = checked;
   const document = JSON.stringify(checked.document);
   const saved = await saveDocument(tx, actor, checked, document);
+  if (kind === "account")
+    await syncEndpoints(tx, signing, { ...saved, actor }, readWebhooks(checked.document));
   await recordAudit(tx, signing.audit, {
     accountId: saved.accountId,
     actor,

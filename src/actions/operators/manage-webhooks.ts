@@ -29,6 +29,8 @@ export async function listWebhooks(db: Database, account: string | undefined) {
     disabled_reason: row.disabledReason,
     failing_since: iso(row.failingSince),
     previous_secret_ends_at: iso(row.previousSecretEndsAt),
+    has_secret: row.hasSecret,
+    is_from_document: row.isFromDocument,
   }));
 }
 

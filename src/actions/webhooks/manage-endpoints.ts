@@ -56,7 +56,14 @@ export async function createWebhookEndpoint(
   const id = newId(ID_PREFIX.webhookEndpoint);
   const { secret, sealed } = await makeSecret(services, accountId, id);
   await services.db.transaction(async (tx) => {
-    await insertWebhookEndpoint(tx, { id, accountId, url: new URL(url).href, description, events });
+    await insertWebhookEndpoint(tx, {
+      id,
+      accountId,
+      url: new URL(url).href,
+      description,
+      events,
+      isFromDocument: false,
+    });
     await insertWebhookSecret(tx, { accountId, endpointId: id }, sealed, 0);
     if ((await countWebhookEndpoints(tx, accountId)) > limits.webhookEndpointsMax)
       throw new OperatorError(
@@ -139,6 +146,10 @@ export async function deleteWebhook(
   actor: AuditActor = { kind: "cli" },
 ): Promise<void> {
   const endpoint = await requireEndpoint(services.db, id);
+  if (endpoint.isFromDocument)
+    throw new OperatorError(
+      `The webhook endpoint ${id} is in the document of the account ${endpoint.account}: remove it there, under \`webhooks\`, and apply the document.`,
+    );
   const { origin } = new URL(endpoint.url);
   await services.db.transaction(
     async (tx) => {

@@ -70,6 +70,10 @@ export async function pingWebhook(
 
 async function requireEnabled(db: Database, endpointId: string): Promise<StoredEndpoint> {
   const endpoint = await requireEndpoint(db, endpointId);
+  if (!endpoint.hasSecret)
+    throw new OperatorError(
+      `The webhook endpoint ${endpointId} has no signing secret yet. It gets one with: latchkey webhooks rotate ${endpointId}`,
+    );
   if (endpoint.disabledAt === null) return endpoint;
   throw new OperatorError(
     `The webhook endpoint ${endpointId} is disabled. Enable it first: latchkey webhooks enable ${endpointId}`,

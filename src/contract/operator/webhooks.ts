@@ -54,6 +54,12 @@ export const listWebhooks = defineOperation({
         previous_secret_ends_at: orNull(
           time("Until when deliveries are also signed with the previous secret."),
         ),
+        has_secret: Type.Boolean({
+          description: "Whether it has a signing secret. Without one, events wait.",
+        }),
+        is_from_document: Type.Boolean({
+          description: "Whether the account's document has it, which alone changes it.",
+        }),
       },
       { title: "Webhook" },
     ),
@@ -140,7 +146,7 @@ export const deleteWebhook = defineOperation({
   path: "/webhooks/{webhookId}",
   summary: "Delete a webhook endpoint with its delivery log",
   permission: "webhook.manage",
-  failures: [endpoint],
+  failures: [endpoint, conflict("The account's document has the endpoint.")],
 });
 
 export const listWebhookDeliveries = defineOperation({

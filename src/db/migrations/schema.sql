@@ -1025,6 +1025,7 @@ create table webhook_endpoint (
   disabled_at timestamp with time zone,
   disabled_reason text,
   failing_since timestamp with time zone,
+  is_from_document boolean default false not null,
   constraint webhook_endpoint_pkey PRIMARY KEY (id),
   constraint webhook_endpoint_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
   constraint webhook_endpoint_check CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL))),
@@ -1034,6 +1035,7 @@ create table webhook_endpoint (
   constraint webhook_endpoint_url_check CHECK (((char_length(url) >= 1) AND (char_length(url) <= 2000)))
 );
 CREATE INDEX webhook_endpoint_account ON public.webhook_endpoint USING btree (account_id);
+CREATE UNIQUE INDEX webhook_endpoint_of_document ON public.webhook_endpoint USING btree (account_id, url) WHERE is_from_document;
 
 create table webhook_event (
   id text not null,

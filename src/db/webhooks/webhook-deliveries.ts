@@ -27,6 +27,7 @@ export async function addDeliveryJobs(db: Database, jobsMax: number): Promise<vo
         select endpoint.id from webhook_endpoint endpoint
         where disabled_at is null and 'webhooks:' || endpoint.id not in (select key from busy)
           and exists (select from webhook_delivery where endpoint_id = endpoint.id and due_at <= app_now())
+          and exists (select from webhook_secret where endpoint_id = endpoint.id)
         order by failing_since is not null, random() limit greatest(0, $1 - (select count(*) from busy)))
       select graphile_worker.add_job('deliver_webhooks', json_build_object('endpointId', id), job_key => 'webhooks:' || id)
       from due`,

@@ -15,6 +15,10 @@ export interface WebhookEndpoint {
   readonly failingSince: Date | null;
   /** Until when deliveries are also signed with the previous secret; null: only with the current one. */
   readonly previousSecretEndsAt: Date | null;
+  /** Without one, its deliveries wait. */
+  readonly hasSecret: boolean;
+  /** The account's document has it, and alone changes it. */
+  readonly isFromDocument: boolean;
 }
 
 export type StoredEndpoint = WebhookEndpoint & { readonly accountId: string };
@@ -22,7 +26,8 @@ export type StoredEndpoint = WebhookEndpoint & { readonly accountId: string };
 const COLUMNS = `endpoint.id, account.slug as account, endpoint.url, endpoint.description, endpoint.events,
   endpoint.created_at as "createdAt", endpoint.disabled_at as "disabledAt", endpoint.disabled_reason as "disabledReason",
   endpoint.failing_since as "failingSince",
-  (select max(ends_at) from webhook_secret where endpoint_id = endpoint.id and ends_at > app_now()) as "previousSecretEndsAt"`;
+  (select max(ends_at) from webhook_secret where endpoint_id = endpoint.id and ends_at > app_now()) as "previousSecretEndsAt",
+  exists (select from webhook_secret where endpoint_id = endpoint.id) as "hasSecret", endpoint.is_from_document as "isFromDocument"`;
 
 /** The endpoints of one account, or of all. */
 export async function listWebhookEndpoints(
@@ -55,13 +60,31 @@ export async function countWebhookEndpoints(db: Database, accountId: string): Pr
 
 export async function insertWebhookEndpoint(
   db: Database,
-  endpoint: Pick<StoredEndpoint, "id" | "accountId" | "url" | "description" | "events">,
+  endpoint: Pick<StoredEndpoint, "id" | "accountId" | "url" | "description" | "events" | "isFromDocument">,
 ): Promise<void> {
-  const { id, accountId, url, description, events } = endpoint;
+  const { id, accountId, url, description, events, isFromDocument } = endpoint;
   await db.query(
-    `insert into webhook_endpoint (id, account_id, url, description, events) values ($1, $2, $3, $4, $5)`,
-    [id, accountId, url, description, events],
+    `insert into webhook_endpoint (id, account_id, url, description, events, is_from_document) values ($1, $2, $3, $4, $5, $6)`,
+    [id, accountId, url, description, events, isFromDocument],
   );
+}
+
+/** Makes an endpoint as its account's document has it. */
+export async function adoptWebhookEndpoint(
+  tx: Database,
+  id: string,
+  { description, events }: Pick<StoredEndpoint, "description" | "events">,
+): Promise<void> {
+  await tx.query(
+    `update webhook_endpoint set description = $2, events = $3, is_from_document = true where id = $1`,
+    [id, description, events],
+  );
+}
+
+/** Deletes an endpoint with its secrets. Housekeeping deletes the log of its deliveries, which may be in use. */
+export async function dropWebhookEndpoint(tx: Database, id: string): Promise<void> {
+  await tx.query(`delete from webhook_secret where endpoint_id = $1`, [id]);
+  await tx.query(`delete from webhook_endpoint where id = $1`, [id]);
 }
 
 /** A signing secret as it is stored. */

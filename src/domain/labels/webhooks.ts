@@ -1,11 +1,12 @@
 import type { DeliveryState, DisabledReason, EventType } from "#domain/webhook.ts";
 
-export type EndpointState = "active" | "failing" | `disabled_${DisabledReason}`;
+export type EndpointState = "active" | "failing" | "without_secret" | `disabled_${DisabledReason}`;
 
 /** Names of an endpoint's states. */
 export const ENDPOINT_STATE_NAMES: Readonly<Record<EndpointState, string>> = {
   active: "active",
   failing: "failing",
+  without_secret: "without a secret",
   disabled_operator: "disabled",
   disabled_gone: "disabled: it answered 410",
   disabled_failing: "disabled: five days of failures",
@@ -14,12 +15,12 @@ export const ENDPOINT_STATE_NAMES: Readonly<Record<EndpointState, string>> = {
 export const endpointState = (endpoint: {
   readonly disabledReason: DisabledReason | null;
   readonly failingSince: Date | string | null;
-}): EndpointState =>
-  endpoint.disabledReason === null
-    ? endpoint.failingSince === null
-      ? "active"
-      : "failing"
-    : `disabled_${endpoint.disabledReason}`;
+  readonly hasSecret: boolean;
+}): EndpointState => {
+  if (endpoint.disabledReason !== null) return `disabled_${endpoint.disabledReason}`;
+  if (!endpoint.hasSecret) return "without_secret";
+  return endpoint.failingSince === null ? "active" : "failing";
+};
 
 /** Names of a delivery's states. */
 export const DELIVERY_STATE_NAMES: Readonly<Record<DeliveryState, string>> = {
