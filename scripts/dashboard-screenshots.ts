@@ -48,11 +48,30 @@ login:
       expect: { status: [204] }
 `;
 
+/** What customers' runs read at the portal. */
+const PORTAL_INVOICES = (url: string): string => `blueprint: portal-invoices
+account: acme
+name: Portal invoices
+hosts: [${url}]
+credentials: { portal: { strategy: strat_portal } }
+metadata: [{ name: customer, label: Customer }]
+nodes:
+  - { id: read, type: http, name: Invoices from the portal, credential: portal, request: { method: GET, url: /invoices }, records: items }
+  - { id: checked, type: validate, from: read, rules: [{ assert: total > 0, field: total, message: The total must be above zero }] }
+  - { id: due, type: filter, name: Due this month, from: checked, where: 'currency = "EUR"' }
+  - { id: out, type: output, refKey: invoices, from: due }
+`;
+
 /** A strategy with credentials, one of which the target rejects, sessions, keys, people, and documents with versions. */
 async function setUp(
   stage: DashboardStage,
   target: Target,
-): Promise<{ readonly test: string; readonly credential: string; readonly session: string }> {
+): Promise<{
+  readonly test: string;
+  readonly credential: string;
+  readonly session: string;
+  readonly failed: string;
+}> {
   const { installation } = stage.operators;
   await installation.apply(STRATEGY(target.url, "Reads invoices"));
   await installation.apply(
@@ -61,6 +80,8 @@ async function setUp(
     "account: contoso\nname: Contoso Ltd.\nallowed_origins: [https://app.contoso.example]",
   );
   let credential = "";
+  const failed: string[] = [];
+  await installation.apply(PORTAL_INVOICES(target.url));
   for (const [name, password] of [
     ["Portal of Northwind", "right"],
     ["Portal of Southgate", "right"],
@@ -69,6 +90,14 @@ async function setUp(
     const { body } = await stage.caller.post("/credential-sessions", { strategy_id: "strat_portal", name });
     await submitHostedForm(body.hosted_url, { username: "ada", password });
     credential = (await stage.caller.get(`/credential-sessions/${body.id}`)).body.credential_id;
+    const customer = name.replace("Portal of ", "");
+    const { body: run } = await stage.caller.post("/blueprints/portal-invoices/trigger", {
+      credential_id: credential,
+      run_name: `Invoices of ${customer}, October`,
+      customer: `${customer} GmbH`,
+    });
+    await stage.caller.waitForRun(run.id, 100_000);
+    if (password === "wrong") failed.push(run.id);
   }
   const { body: pending } = await stage.caller.post("/credential-sessions", {
     strategy_id: "strat_portal",
@@ -89,7 +118,7 @@ async function setUp(
       .length > 0
   )
     await new Promise((resolve) => setTimeout(resolve, 100));
-  return { test, credential, session: pending.id };
+  return { test, credential, session: pending.id, failed: failed[0] ?? "" };
 }
 
 /** Two that strategies name, and a strategy without the one that it names. */
@@ -143,11 +172,12 @@ async function fill(
   return { done, waiting, review: await stage.waitForReview(waiting) };
 }
 
-const target = await startTarget(({ method, body }) => ({
-  status: method === "GET" ? 200 : body.includes("right") ? 204 : 401,
-}));
+const target = await startTarget(({ method, path, body }) => {
+  if (path === "/invoices") return { body: { items: invoices(40) } };
+  return { status: method === "GET" ? 200 : body.includes("right") ? 204 : 401 };
+});
 await using stage = await openDashboardStage();
-const { test, credential, session } = await setUp(stage, target);
+const { test, credential, session, failed } = await setUp(stage, target);
 const receiver = await startReceiver(({ path }) =>
   path === "/old" ? { status: 410, body: "Gone" } : { status: 204 },
 );
@@ -159,6 +189,7 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
   ["overview", ""],
   ["runs", "/runs"],
   ["run-waiting", `/runs/${waiting}`],
+  ["run-failed", `/runs/${failed}`],
   ["run-results", `/runs/${done}`],
   ["run-graph", `/runs/${waiting}`, async (page) => await page.getByText("Graph", { exact: true }).click()],
   ["reviews", "/reviews"],
