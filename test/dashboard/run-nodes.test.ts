@@ -91,6 +91,12 @@ test("while a run goes on, a node waits for a reviewer, and those after it have 
   assert.equal(states({ ...open, reviews: [], steps: [step] })["gate"], "started");
 });
 
+test("the steps of a login come before the nodes, which need it", () => {
+  const login = { ...tally("login step 2 (POST /login)", null), status: "failed" as const };
+  const ids = listRunNodes({ ...RUN, steps: [login] }, GRAPH).map(({ id }) => id);
+  assert.equal(ids[0], "login step 2 (POST /login)");
+});
+
 test("a skipped node is skipped, and steps that are in no graph are listed", () => {
   const skipped = { ...RUN, nodes: [tally("a", null, "skipped")] };
   assert.equal(states(skipped)["a"], "skipped");

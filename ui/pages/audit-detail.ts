@@ -8,16 +8,21 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 const WORDS: Readonly<Record<string, string>> = { oauth: "OAuth", id: "ID", totp: "TOTP", url: "URL" };
 
+/** Values that are words of the product; others are ids, names and addresses, which stay as they are. */
+const WORDED: ReadonlySet<string> = new Set(["second_factor", "reason", "by", "change", "decision"]);
+/** What the integrity check reads: the signed row, whose name is the subject's. The export has it. */
+const OF_THE_CHECK: ReadonlySet<string> = new Set(["row", "serial"]);
+
 export interface DetailField {
   readonly name: string;
   readonly text: string;
 }
 
-/** The fields of an entry's detail, as people read them. Those without a value are left out. */
+/** The fields of an entry's detail, as people read them. Those without a value, and those of the integrity check, are left out. */
 export function readDetail(detail: unknown): readonly DetailField[] {
   if (typeof detail !== "object" || detail === null) return [];
   return Object.entries(detail).flatMap(([key, value]: [string, unknown]) =>
-    value === null ? [] : [{ name: nameOf(key), text: textOf(key, value) }],
+    value === null || OF_THE_CHECK.has(key) ? [] : [{ name: nameOf(key), text: textOf(key, value) }],
   );
 }
 
@@ -32,6 +37,5 @@ function textOf(key: string, value: unknown): string {
   if (typeof value === "number")
     return key.endsWith("_ms") ? durationText(value) : value.toLocaleString("en");
   if (typeof value !== "string") return JSON.stringify(value);
-  // Ids and addresses stay as they are: they have digits, dots or slashes.
-  return /^[a-z]+(_[a-z]+)+$/.test(value) ? value.replaceAll("_", " ") : value;
+  return WORDED.has(key) ? value.replaceAll("_", " ") : value;
 }

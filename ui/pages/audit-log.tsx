@@ -20,7 +20,7 @@ import { readDetail } from "./audit-detail.ts";
 import styles from "./audit-log.module.css";
 
 /** Of a long value, the tooltip and the export have all. */
-const TEXT_MAX = 120;
+const TEXT_MAX = 48;
 
 type Entry = AnswerOf<typeof listAudit>["items"][number];
 
@@ -152,7 +152,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
               <Text size="sm">{entry.operator ?? entry.actor_kind.replace("_", " ")}</Text>
               {entry.operator === null && entry.actor_id !== null && (
                 <Text size="xs" c="dimmed">
-                  {entry.actor_id}
+                  <span title={entry.actor_id}>{shortId(entry.actor_id)}</span>
                 </Text>
               )}
             </>

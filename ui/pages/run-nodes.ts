@@ -78,18 +78,22 @@ export interface NodeOf<Step extends RecordedStep> {
 
 const NO_GRAPH: NodeGraph = { nodes: [], edges: [] };
 
-/** All nodes of a run in the order of their dependencies, then steps that are in no graph. */
+/** The steps of a login, all nodes of a run in the order of their dependencies, then other steps that are in no graph. */
 export function listRunNodes<Step extends RecordedStep>(
   run: RecordedRun<Step>,
   graph: NodeGraph = NO_GRAPH,
 ): readonly NodeOf<Step>[] {
   const known = new Map(graph.nodes.map((node) => [node.id, node]));
   const others = run.steps.filter(({ node }) => !known.has(node));
-  const nodes = [
-    ...inOrder(graph).map((node) => recordedNode(run, node, sourcesOf(graph, node.id))),
-    ...others.map(({ node: id }) =>
+  const isOfLogin = ({ node }: Step): boolean => node.startsWith("login ");
+  const inNoGraph = (steps: readonly Step[]) =>
+    steps.map(({ node: id }) =>
       recordedNode(run, { id, name: null, type: null, ref_key: null, steps: [] }, []),
-    ),
+    );
+  const nodes = [
+    ...inNoGraph(others.filter(isOfLogin)),
+    ...inOrder(graph).map((node) => recordedNode(run, node, sourcesOf(graph, node.id))),
+    ...inNoGraph(others.filter((step) => !isOfLogin(step))),
   ];
   const outputs = new Map(nodes.map(({ id, records }) => [id, records]));
   const giving = new Set(graph.nodes.filter(({ gives }) => gives === "records").map(({ id }) => id));
