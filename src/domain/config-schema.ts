@@ -178,7 +178,10 @@ export const accountSchema = Type.Object(
               Type.String({ maxLength: limits.webhookDescriptionCharactersMax, description: "For people" }),
             ),
           },
-          { ...closed, [UNBUILT_KEYS]: ["secret_env"] },
+          {
+            ...closed,
+            [UNBUILT_KEYS]: { secret_env: "`latchkey webhooks rotate` makes the secret and shows it once" },
+          },
         ),
         {
           maxItems: limits.webhookEndpointsMax,

@@ -8,6 +8,7 @@ import {
   listenToAccounts,
   type AccountEvent,
 } from "#db/webhooks/account-events.ts";
+import { ceilingsOf } from "#domain/ceilings.ts";
 import { limits } from "#domain/limits.ts";
 import { renderEvent } from "#domain/webhook.ts";
 import { describeError, type Log } from "#lib/log.ts";
@@ -48,7 +49,7 @@ export class EventWatch {
   #isDue = false;
   #listensUntilMs = 0;
 
-  constructor(db: Database, news: RunNotifier, log: Log) {
+  constructor(db: Database, news: RunNotifier, log: Log, ceilings = ceilingsOf(1).eventStreams) {
     this.#db = db;
     this.#log = log;
     this.#watchers = new Watchers({
@@ -56,9 +57,9 @@ export class EventWatch {
       log,
       listener: { changed: () => undefined, resumed: () => this.#look() },
       quotas: [
-        { name: "this API key", max: limits.eventStreamsPerKeyMax, of: ({ holder }) => holder },
-        { name: "the account", max: limits.eventStreamsPerAccountMax, of: ({ accountId }) => accountId },
-        { name: "this process", max: limits.eventStreamsMax, of: () => null },
+        { name: "this API key", max: ceilings.perKey, of: ({ holder }) => holder },
+        { name: "the account", max: ceilings.perAccount, of: ({ accountId }) => accountId },
+        { name: "this process", max: ceilings.inAll, of: () => null },
       ],
       refusal: (quota) => `Too many event streams of ${quota} are open. Close one.`,
       lookEveryMs: limits.eventPollMs,
