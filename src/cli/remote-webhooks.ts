@@ -5,7 +5,7 @@ import { limits } from "#domain/limits.ts";
 import type { EventType } from "#domain/webhook.ts";
 import { CommandFailed } from "./output.ts";
 import type { RemoteService } from "./remote.ts";
-import type { WebhookWork } from "./webhook-work.ts";
+import type { WebhookWork } from "./webhook-commands.ts";
 
 const SECOND_MS = 1_000;
 

@@ -87,7 +87,7 @@ async function listen(composition: Composition, options: ListenOptions): Promise
 
 const RECONNECT_MS = 2_000;
 
-/** Until the event that `once` names, or for good: a stream that ends is opened again, and goes on where it was. */
+/** Until the event that `once` names, or until the process ends: a stream that ends is opened again, and continues where it was. */
 async function follow(
   client: ServiceClient,
   secret: string,

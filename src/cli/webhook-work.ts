@@ -1,43 +1,10 @@
-import type { NewEndpoint } from "#actions/webhooks/manage-endpoints.ts";
-import type { WhatToResend } from "#actions/webhooks/resend.ts";
 import type { Database } from "#db/connection/pool.ts";
-import type { ListedAttempt, ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
-import type { WebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
-import { renderEvent, type DeliveryState } from "#domain/webhook.ts";
+import { renderEvent } from "#domain/webhook.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { CommandFailed } from "./output.ts";
 import { onRemote } from "./remote.ts";
-
-/** One delivery, with its content and its attempts. */
-export interface ShownDelivery {
-  readonly eventId: string;
-  readonly body: string;
-  readonly attempts: readonly ListedAttempt[];
-}
-
-/** What `latchkey webhooks` does, on this machine's installation or on the service of another one. Everything throws ExplainedErrors. */
-export interface WebhookWork {
-  create(endpoint: NewEndpoint): Promise<{ readonly id: string; readonly secret: string }>;
-  list(account: string | undefined): Promise<readonly WebhookEndpoint[]>;
-  read(id: string): Promise<WebhookEndpoint>;
-  deliveries(
-    id: string,
-    page: { readonly state: DeliveryState | null; readonly limit: number },
-  ): Promise<readonly ListedDelivery[]>;
-  delivery(id: string, eventId: string): Promise<ShownDelivery>;
-  rotate(
-    id: string,
-    overlapMs: number,
-  ): Promise<{ readonly id: string; readonly secret: string; readonly previousSecretEndsAt: Date | null }>;
-  change(id: string, how: "disable" | "enable" | "delete"): Promise<void>;
-  /** How many events. */
-  resend(id: string, what: WhatToResend): Promise<number>;
-  /** The event's id. */
-  ping(id: string): Promise<string>;
-  /** The event's id. */
-  trigger(account: string, type: string): Promise<string>;
-}
+import type { WebhookWork } from "./webhook-commands.ts";
 
 /** Does the work on the service that LATCHKEY_URL or `--url` names, or else on this machine's database. */
 export async function onWebhooks<T>(

@@ -18,6 +18,6 @@ export function readWebhooks(document: JsonObject): readonly DocumentEndpoint[] 
   }));
 }
 
-/** As it is stored; empty: it is no URL. */
+/** As it is stored; empty: it is not a URL. */
 export const canonicalUrl = (value: Json | undefined): string =>
   typeof value === "string" && URL.canParse(value) ? new URL(value).href : "";

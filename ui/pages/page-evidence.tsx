@@ -56,9 +56,9 @@ function Lines({ title, of }: { readonly title: string; readonly of: readonly st
       <Text size="sm" fw={600} mt="sm">
         {title}
       </Text>
-      <pre className={styles["answer"]} tabIndex={0} role="group" aria-label={title}>
+      <section className={styles["answer"]} tabIndex={0} aria-label={title}>
         {of.join("\n")}
-      </pre>
+      </section>
     </>
   );
 }

@@ -73,7 +73,7 @@ export function WebhookTrouble({ of: webhook }: { readonly of: Webhook }) {
             Every attempt of five days failed, until <Time at={at} />.{" "}
           </>
         )}
-        Events that happen now are not kept for it. What was not delivered before waits until it is enabled.
+        Events that happen now are not kept for it. Undelivered events wait until it is enabled.
       </Note>
     );
   if (!webhook.has_secret)

@@ -192,7 +192,7 @@ function SwitchButton({ webhook: { id, url, disabled_at: at } }: { readonly webh
         action="Disable"
         done="The endpoint was disabled."
       >
-        New events are not kept for <b>{url}</b>. What is not delivered yet waits until it is enabled.
+        New events are not kept for <b>{url}</b>. Undelivered events wait until it is enabled.
       </AskButton>
     );
   return (

@@ -158,7 +158,7 @@ export class EventWatch {
   }
 }
 
-/** Gives a watcher those that are its and that it has not had. One that is too slow ends, and can go on after its last event. */
+/** Gives a watcher those that are its and that it has not had. One that is too slow ends, and can continue after its last event. */
 function hand(watcher: EventWatcher, found: readonly AccountEvent[]): void {
   const own = found.filter(({ accountId, id }) => accountId === watcher.accountId && id > watcher.after);
   const fresh = own.filter(({ id }) => !watcher.seen.has(id));

@@ -40,8 +40,8 @@ export function recordPages({ answers }: RecordedPages, redact: Redactor): PageT
 }
 
 /**
- * Answers by method and URL, in the order of the recording. A page that reads once more than it did then gets the last answer again; one
- * that sends something once more gets none.
+ * Answers by method and URL, in the order of the recording. A page that reads more often than it did then gets the last answer; one
+ * that sends something again gets none.
  */
 export function replayPages({ answers }: RecordedPages): PageTape {
   const recorded = answers.filter((answer) => answer !== null);

@@ -12,7 +12,7 @@ export interface PageAnswer {
 
 /** Records the answers that pages get, or gives them answers in place of the network. */
 export interface PageTape {
-  /** The page goes on when it resolves. */
+  /** The page continues when it resolves. */
   record?(answer: PageAnswer): Promise<void>;
   /** null: there is none, and the request fails. With this function, nothing reaches the network. */
   answer?(method: string, url: string): PageAnswer | null;
