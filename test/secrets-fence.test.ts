@@ -16,6 +16,8 @@ const filesWith = (pattern: RegExp): string[] =>
 const REVEALED: Readonly<Record<string, string>> = {
   "lib/secret.ts": "the method itself",
   "cli/run-request.ts": "a credential of an author's own run, from the environment",
+  "engine/local/local-run.ts":
+    "a logged-in state of an author's own run, to record its names without their values",
   "engine/login/local-login.ts": "an access token of an author's own run",
   "engine/login/browse.ts": "a logged-in state, to begin a node's browser with it",
   "engine/login/login.ts": "a cached login's cookies, for the test whether it is still good",

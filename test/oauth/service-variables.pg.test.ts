@@ -116,6 +116,7 @@ test("what is secret leaves the environment once it is read; what is read stays 
   assert.deepEqual(secret.toSorted(), [
     "DATABASE_OWNER_URL",
     "DATABASE_URL",
+    "LATCHKEY_API_KEY",
     "LATCHKEY_MASTER_KEY",
     "LATCHKEY_OIDC_CLIENT_SECRET",
     "LATCHKEY_SIGNING_KEY",
