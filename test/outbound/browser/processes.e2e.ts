@@ -101,9 +101,12 @@ test("a browser has a user, a folder and an environment of its own, and its sand
 const HOSTILE: Readonly<Record<string, string>> = {
   hangs: "setTimeout(() => { for (;;); }, 0)",
   alerts: "setTimeout(() => { for (;;) alert('x'); }, 0)",
-  windows: "setInterval(() => window.open('/'), 20)",
-  workers: "setInterval(() => new Worker(URL.createObjectURL(new Blob(['for (;;);']))), 50)",
-  frames:
+  "opens windows": "setInterval(() => window.open('/'), 20)",
+  "starts workers": "setInterval(() => new Worker(URL.createObjectURL(new Blob(['for (;;);']))), 50)",
+  "takes memory":
+    "setTimeout(() => { const kept = []; for (;;) kept.push(new Uint8Array(64e6).fill(1)); }, 0)",
+  downloads: "location = '/endless'",
+  "adds frames":
     "setInterval(() => document.body.append(Object.assign(document.createElement('iframe'), { src: '/' })), 50)",
 };
 
@@ -113,7 +116,18 @@ async function openHostile(
   script: string,
   request: Partial<BrowserRequest>,
 ): Promise<OpenBrowser> {
-  const site = await startSite(t, { "/": `<body><script>${script}</script>` });
+  const site = await startSite(t, (asked, answer) => {
+    if (asked.url === "/")
+      return void answer.setHeader("content-type", "text/html").end(`<body><script>${script}</script>`);
+    // Without an end, as fast as it is taken.
+    answer.writeHead(200, { "content-type": "application/zip", "content-disposition": "attachment" });
+    const chunk = Buffer.alloc(65_536);
+    const more = (): void => {
+      while (!answer.destroyed && answer.write(chunk));
+    };
+    answer.on("drain", more);
+    more();
+  });
   const browser = await stage.open({ hosts: [site.origin], ...request });
   // It may end before the driver has seen it begin.
   await browser.page.goto(`${site.origin}/`, { waitUntil: "commit" }).catch(() => undefined);
@@ -239,23 +253,30 @@ testInAll(
   async (t) => await killWorker(t, { uid: 65_533, gid: 65_533 }),
 );
 
+/** What a run may take over its limit until nothing of it is left. */
+const LATE_MS = 5_000;
+
 for (const [name, script] of Object.entries(HOSTILE))
   testInAll(
     "a page that hangs",
-    `twelve pages of which each ${name}: nothing is left, and a good one goes on`,
+    `fifteen pages of which each ${name}: each ends at its limit, nothing is left, and a good one goes on`,
     {},
     async (t) => {
-      const stage = await openStage(t, { settings: { max: 5 } });
+      const stage = await openStage(t, { settings: { max: 4 } });
       const good = await stage.open({ hosts: [] });
+      const limit = { timeoutMs: 8_000, downloadBytesMax: name === "downloads" ? 4_000_000 : undefined };
       const trees: (() => readonly number[])[] = [];
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 5; round++) {
+        const beganMs = performance.now();
         const all = await Promise.all(
-          Array.from({ length: 4 }, async () => await openHostile(t, stage, script, { timeoutMs: 4_000 })),
+          Array.from({ length: 3 }, async () => await openHostile(t, stage, script, limit)),
         );
         trees.push(watchTrees(stage.folder));
         for (const each of all)
-          assert.match((await endOf(each)) ?? "", /^(timeout|browser_(memory|crashed))$/);
+          assert.match((await endOf(each)) ?? "", /^(timeout|browser_(memory|crashed)|download_too_large)$/);
         await Promise.all(all.map(async (each) => await each.close()));
+        const tookMs = performance.now() - beganMs;
+        assert.ok(tookMs <= limit.timeoutMs + LATE_MS, `${name}: ${Math.round(tookMs)} ms`);
         assert.equal(await good.page.evaluate("1 + 1"), 2);
       }
       await good.close();

@@ -1,7 +1,7 @@
 // A secret reaches a field of the strategy's hosts, and nothing else: no other page, no error, no output of the driver.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { lstatSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -197,6 +197,72 @@ test("a field that is replaced all the time by a look-alike is filled in, or gon
       assert.ok(!inspect(error, { depth: 9, showHidden: true }).includes(CANARY));
     });
 });
+
+/** Ways for a fill to fail: what the page does, and the field. */
+const FAILING: readonly (readonly [html: string, label: string])[] = [
+  ...["disabled", "readonly", 'type="checkbox"', 'type="file"', 'type="submit"', "hidden"].map(
+    (attribute) => [`<label>Password <input ${attribute}></label>`, "Password"] as const,
+  ),
+  ["<fieldset disabled><label>Password <input></label></fieldset>", "Password"],
+  ['<p aria-label="Password">text</p>', "Password"],
+  ['<select aria-label="Password"><option>a</select>', "Password"],
+  ['<input aria-label="Password"><input aria-label="Password">', "Password"],
+  ["<label>Other <input></label>", "Password"],
+  ['<iframe sandbox="allow-scripts" srcdoc="<label>Password <input></label>"></iframe>', "Password"],
+  // Gone, replaced or another document, as soon as somebody looks at the field.
+  ...[
+    "this.remove()",
+    "this.replaceWith(this.cloneNode())",
+    "this.disabled = true",
+    "location.reload()",
+  ].flatMap((does) =>
+    ["focus", "pointerover"].map(
+      (event) => [`<label>Password <input on${event}="${does}" autofocus></label>`, "Password"] as const,
+    ),
+  ),
+];
+
+testInAll(
+  "six of these ways",
+  "a secret is in no error of 20 failing fills, and in no file that the browser or the driver writes",
+  {},
+  async (t) => {
+    const stage = await openStage(t);
+    const site = await startSite(t, PAGES);
+    const browser = await stage.open({ hosts: [site.origin] });
+    const told: string[] = [];
+    assert.equal(FAILING.length, 20);
+    for (const [html, label] of FAILING) {
+      await browser.page.goto(`${site.origin}/login`);
+      await browser.page.setContent(html);
+      const field = html.includes("<iframe")
+        ? browser.page.frameLocator("iframe").getByLabel(label)
+        : browser.page.getByLabel(label);
+      await browser
+        .fillSecret(field, new Secret(CANARY), { how: "fill", timeoutMs: 500 })
+        .catch((error: unknown) => told.push(inspect(error, { depth: 9, showHidden: true })));
+    }
+    // A field that did not fail to be filled in has the value, and then the files are looked through.
+    await browser.page.goto(`${site.origin}/login`);
+    await browser.fillSecret(browser.page.getByLabel("Password"), new Secret(CANARY), {
+      how: "fill",
+      timeoutMs: 10_000,
+    });
+    assert.ok(told.length >= 12, `${told.length} failed`);
+    told.push(...browser.consoleErrors());
+    for (const text of told) assert.ok(!text.includes(CANARY), text);
+    let files = 0;
+    for (const name of readdirSync(stage.folder, { recursive: true, encoding: "utf8" })) {
+      const path = join(stage.folder, name);
+      if (!lstatSync(path).isFile()) continue;
+      files++;
+      const bytes = readFileSync(path);
+      for (const form of [Buffer.from(CANARY), Buffer.from(CANARY, "utf16le"), Buffer.from(btoa(CANARY))])
+        assert.ok(!bytes.includes(form), path);
+    }
+    assert.ok(files > 3, `${files} files`);
+  },
+);
 
 test("with the driver's variables set it prints nothing, writes nothing and keeps to the proxy", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-driver-"));
