@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import type { Failpoint } from "#lib/failpoint.ts";
 import { openProgram } from "../browser/program.ts";
 import { eventually, until } from "../eventually.ts";
@@ -12,7 +13,7 @@ import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { untilDead } from "../processes.ts";
 import { install } from "../service.ts";
-import { inTier } from "../tiers.ts";
+import { inTier, testInAll } from "../tiers.ts";
 
 const documents = (target: string) => [
   `blueprint: reads
@@ -142,3 +143,46 @@ for (const [point, hit, what, expected, isAsked] of inTier(CASES, isRepresentati
     await until("nothing of its browsers is left", () => browsers().length === 0);
   });
 }
+
+testInAll(
+  "a worker that is killed with a browser open",
+  "a worker that stands still while others do its run writes nothing, and ends its browser when it goes on",
+  {},
+  async () => {
+    for (const [point, what, expected, isAsked] of [
+      ["browser.before_step=freeze:2", "reads", 0, false],
+      // Frozen before the click, after the intent: nobody knows whether it was sent, so a person is asked.
+      ["browser.before_step=freeze:3", "writes", 0, true],
+    ] as const) {
+      orders = 0;
+      const zombie = await installation.serveProcess({ ...FAST, LATCHKEY_FAILPOINTS: point });
+      const { body } = await openCaller(zombie.url, key).post(`/blueprints/${what}/trigger`, {});
+      await until("it stands still", () => isFrozen(zombie.child.pid));
+      const other = await installation.serveProcess(FAST);
+      const caller = openCaller(other.url, key);
+      if (isAsked)
+        await eventually("it waits for the operator", async () => {
+          const status = await caller.get(`/blueprint-runs/${body.id}/status`);
+          return status.body.progress_step === "awaiting_review" ? true : undefined;
+        });
+      else assert.equal((await caller.waitForRun(body.id, 60_000)).body.status, "completed");
+      zombie.child.kill("SIGCONT");
+      await until("its browser is gone", () => browsers().length === 0);
+      assert.equal(orders, expected);
+      if (isAsked) {
+        const decided = await installation.command("reviews", "write", body.id, "sent", "0", "--happened");
+        assert.equal(decided.code, 0, decided.stderr);
+        assert.equal((await caller.waitForRun(body.id, 60_000)).body.status, "completed");
+      }
+      for (const each of [zombie, other]) await each.end("SIGKILL");
+    }
+  },
+);
+
+/** A worker is given up after a tenth of the product's time. */
+const FAST = {
+  NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, "fast-liveness.mjs")).href}`,
+};
+
+const isFrozen = (pid: number | undefined): boolean =>
+  / T /.test(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/, ""));
