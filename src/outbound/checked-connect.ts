@@ -18,8 +18,21 @@ export interface ClientCertificate {
 
 const CONNECT_MS = 10_000;
 
-export const resolveBySystem: Resolve = async (hostname) =>
-  (await lookup(hostname, { all: true })).map(({ address }) => address);
+const underWay = new Map<string, Promise<readonly string[]>>();
+
+/**
+ * One question for a name at a time, whose answer all who wait for it get: a look-up takes one of the process's few threads until it is
+ * answered, and files are read and written by the same ones.
+ */
+export const resolveBySystem: Resolve = async (hostname) => {
+  const known = underWay.get(hostname);
+  if (known !== undefined) return await known;
+  const asked = lookup(hostname, { all: true })
+    .then((found) => found.map(({ address }) => address))
+    .finally(() => underWay.delete(hostname));
+  underWay.set(hostname, asked);
+  return await asked;
+};
 
 /**
  * Connects to one origin. Each connection resolves the name once, checks all its addresses, and connects to exactly those: there
