@@ -17,10 +17,11 @@ import { installPeers, PeersMissing } from "./runs-packages.ts";
 import { profileRuns } from "./runs-profile.ts";
 import { renderContest, renderGoals, renderRunCosts } from "./runs-table.ts";
 import { measureWaiting, renderWaiting } from "./runs-waiting.ts";
+import { measureWebhooks, renderWebhooks } from "./runs-webhooks.ts";
 import { startTarget } from "./runs-target.ts";
 import { makeDatabasesOn, openServer, type BenchServer } from "./server.ts";
 
-const PARTS = ["ours", "peers", "growth", "waiting", "memory"] as const;
+const PARTS = ["ours", "peers", "growth", "waiting", "webhooks", "memory"] as const;
 const PEERS: readonly EngineName[] = ["graphile-worker", "pg-boss", "dbos"];
 
 const USAGE = `npm run bench -- runs [options]
@@ -30,6 +31,7 @@ const USAGE = `npm run bench -- runs [options]
                        peers    the same, beside ${PEERS.join(", ")} too
                        growth   drains beside 10,000 and beside many finished runs
                        waiting  what many waiting runs cost, and other runs beside them
+                       webhooks runs whose events an endpoint gets, beside runs without one
                        memory   memory over minutes of steady load
                        profile  where the CPU of one of our workers goes, by function
   --work a,b         some of: ${GROUPS.map(({ id, title }) => `${id} (${title})`).join(", ")}
@@ -162,6 +164,12 @@ async function wait(server: BenchServer, options: ContestOptions): Promise<void>
   console.log(`\n${renderWaiting(rows, waiting.waiting, isMarkdown)}`);
 }
 
+async function hook(stage: RunStage, options: ContestOptions): Promise<void> {
+  const rows = await measureWebhooks(stage, options, say);
+  measured["webhooks"] = rows;
+  console.log(`\n${renderWebhooks(rows, isMarkdown)}`);
+}
+
 async function remember(stage: RunStage, options: ContestOptions): Promise<void> {
   const minutes = numberOf(values.minutes, isQuick ? 0.25 : 10);
   say(`watching memory for ${minutes} min`);
@@ -200,6 +208,7 @@ async function bench(): Promise<void> {
   if (parts.includes("ours") || parts.includes("peers")) await contest(stage, options);
   if (parts.includes("growth")) await grow(server, options);
   if (parts.includes("waiting")) await wait(server, options);
+  if (parts.includes("webhooks")) await hook(stage, options);
   if (parts.includes("memory")) await remember(stage, options);
   if (parts.includes("profile")) console.log(await profileRuns(stage, options));
   writeMeasured();

@@ -1,6 +1,16 @@
 // Deliveries pass the egress gate: nothing inside the operator's network is reached.
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
+import { deliverWebhooks } from "#actions/webhooks/deliver-webhooks.ts";
+import { systemClock } from "#lib/clock.ts";
+import { openLog } from "#lib/log.ts";
+import { systemRandom } from "#lib/random.ts";
+import { openSigning, readSigningKey } from "#lib/signing.ts";
+import { openGate } from "#outbound/gate.ts";
+import { readConfig, requireSigningKey } from "#service/settings/settings.ts";
+import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { until } from "../eventually.ts";
 import { runCommand } from "../cli/program.ts";
 import { install } from "../service.ts";
@@ -34,5 +44,46 @@ test("an endpoint at a private address, by number or by name, is refused without
     await db.query<{ failure: string }>(`select failure from webhook_attempt where number = 1`);
   await until("all were tried", async () => (await failures()).length === hosts.length);
   for (const { failure } of await failures()) assert.match(failure, /address/);
+  assert.equal(trap.connections, 0);
+});
+
+test("a name that leads inside the second time is refused then, without a connection", async (context) => {
+  const trap = await startReceiver();
+  const installation = await install();
+  // 127.0.0.2, where nobody listens, stands for a public address.
+  const addresses = ["127.0.0.2", "127.0.0.1"];
+  const gate = openGate({
+    allow: ["127.0.0.2/32"],
+    resolve: async () => [addresses.shift() ?? assert.fail("one look-up an attempt")],
+  });
+  context.after(async () => {
+    await gate.close();
+    await installation[Symbol.asyncDispose]();
+    await trap.close();
+  });
+  await installation.apply("account: acme");
+  const url = `https://rebinds.example:${new URL(trap.url).port}/`;
+  const words = ["webhooks", "create", url, "--account", "acme", "--json"];
+  const { id } = JSON.parse((await runCommand(installation, 0, words)).stdout);
+  await runCommand(installation, 0, ["webhooks", "ping", id]);
+  const { db } = installation.database;
+  const vault = await prepareVault(
+    db,
+    await readKeys(openFileSource(join(installation.dataFolder, "master.key"))),
+  );
+  const log = openLog({ level: "silent", format: "json" });
+  const { audit } = openSigning(
+    readSigningKey(requireSigningKey(readConfig(installation.environment)).reveal()),
+  );
+  const services = { db, vault, gate, audit, clock: systemClock, random: systemRandom, log };
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await db.query("update webhook_delivery set due_at = app_now()");
+    await deliverWebhooks(services, id, new AbortController().signal);
+  }
+  const failures = await db.query<{ failure: string }>("select failure from webhook_attempt order by number");
+  assert.deepEqual(
+    failures.map(({ failure }) => /ECONNREFUSED|private|address/.exec(failure)?.[0]),
+    ["ECONNREFUSED", "address"],
+  );
   assert.equal(trap.connections, 0);
 });

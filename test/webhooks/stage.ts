@@ -17,6 +17,8 @@ export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** How long it takes; default: none. */
+  readonly afterMs?: number;
 }
 
 /** A customer's server on loopback. */
@@ -41,7 +43,10 @@ export async function startReceiver(
       const delivery = { path, id: String(headers["webhook-id"]), headers, body, event: JSON.parse(body) };
       received.push(delivery);
       const given = answer(delivery);
-      if (given !== null) response.writeHead(given.status, given.headers).end(given.body);
+      if (given === null) return;
+      const reply = (): void => void response.writeHead(given.status, given.headers).end(given.body);
+      if (given.afterMs) setTimeout(reply, given.afterMs).unref();
+      else reply();
     });
   });
   server.on("connection", () => connections++);
