@@ -48,6 +48,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "a wheel, and httpx fetched from Debian; instead the TypeScript SDK, which sends the same (sdk/typescript)",
   "test/flow/webhook-faults.pg.test.ts":
     "10,000 events under kills, and latencies; instead a kill before and after sending (flow/webhook-crash), and what is delivered beside bad endpoints (webhooks/webhooks)",
+  "test/dashboard/loads.e2e.ts":
+    "what pages weigh, and times by the clock; instead the nodes of a page with many records (dashboard/records)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 

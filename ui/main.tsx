@@ -1,4 +1,4 @@
-import "@mantine/core/styles.css";
+import "./styles.ts";
 import "@mantine/notifications/styles.css";
 import "./dashboard.css";
 import { MantineProvider } from "@mantine/core";

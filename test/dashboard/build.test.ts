@@ -23,6 +23,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const checkout = mkdtempSync(join(tmpdir(), "latchkey-build-"));
 const builds = join(checkout, "ui/built");
 
+/** The class of a component of Mantine. */
+const CLASS = /\bm_[0-9a-f]{6,}/g;
+
 let app: FastifyInstance;
 let url: string;
 
@@ -108,4 +111,21 @@ test("two builds at once are one, whole, and a service that runs has it at once"
     assert.deepEqual(Buffer.from(await file.arrayBuffer()), readFileSync(join(builds, hash, name)));
     for (const suffix of [".br", ".gz"]) assert.ok(existsSync(join(builds, hash, `${name}${suffix}`)));
   }
+});
+
+test("the built sheets have the styles of every component that a script names", () => {
+  const assets = join(builds, readFileSync(join(builds, "current"), "utf8").trim(), "assets");
+  const classesOf = (ending: string): ReadonlySet<string> =>
+    new Set(
+      readdirSync(assets)
+        .filter((name) => name.endsWith(ending))
+        .flatMap((name) => readFileSync(join(assets, name), "utf8").match(CLASS) ?? []),
+    );
+  const known = new Set(
+    readFileSync(join(root, "node_modules/@mantine/core/styles.css"), "utf8").match(CLASS),
+  );
+  const styled = classesOf(".css");
+  const missing = [...classesOf(".js")].filter((name) => known.has(name) && !styled.has(name));
+  assert.deepEqual(missing, [], "ui/styles.ts: see which file of @mantine/core/styles has the class");
+  assert.ok(styled.size > 100);
 });
