@@ -71,7 +71,11 @@ export async function sendDone(
   }
   const shell = shellFor(services, request, { brand: hosted.brand, language });
   const system = textIn(hosted.strategy.name, shell.wording.language);
-  return await sendPage(reply, 200, renderSuccess(shell, { account: hosted.brand.name, system }));
+  return await sendPage(
+    reply,
+    200,
+    renderSuccess(shell, { account: hosted.brand.name, system, back: hosted.backTo }),
+  );
 }
 
 /**

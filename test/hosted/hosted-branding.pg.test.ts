@@ -148,6 +148,8 @@ test("every end of a session has the customer's name, and the way back to the pa
   await endsOf(415, await send(hosted_url, json));
   assert.equal((await submit(hosted_url, GOOD)).status, 303);
   await endsOf(410, await send(hosted_url));
+  const stays = await hosted.session({ cancel_url: back });
+  await endsOf(200, await submit(stays.hosted_url, GOOD));
   const late = await hosted.session({ cancel_url: back });
   await hosted.setClock(`timestamptz '${late.expires_at}'`);
   try {

@@ -151,6 +151,8 @@ async function fillPortal(page: Page): Promise<void> {
 /** A time that can't be told: every request fails, as with a database that has a fault. */
 export const BROKEN_CLOCK = "timestamptz 'epoch' + (1 / 0) * interval '1 second'";
 const BODY_BYTES = 70_000;
+/** The end user stays on the page, and may go back. */
+const WAY_BACK = { cancel_url: `${RETURN_ORIGIN}/` };
 
 /** By name; each leaves the page in its state. */
 export const HOSTED_STATES: Readonly<Record<string, Show>> = {
@@ -194,17 +196,17 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await open(page, `${hosted.service.url}/connect/oauth/acme/strat_oauth?state=x&code=y`, language);
   },
   forbidden: async (page, hosted, language) => {
-    await openForm(page, hosted, language);
+    await openForm(page, hosted, language, WAY_BACK);
     await page.evaluate("document.querySelector('[name=_csrf]').value = 'x'");
     await submit(page);
   },
   "too-large": async (page, hosted, language) => {
-    await openForm(page, hosted, language);
+    await openForm(page, hosted, language, WAY_BACK);
     await page.locator("input[name=email]").fill("x".repeat(BODY_BYTES));
     await submit(page);
   },
   problem: async (page, hosted, language) => {
-    await openForm(page, hosted, language);
+    await openForm(page, hosted, language, WAY_BACK);
     await hosted.setClock(BROKEN_CLOCK);
     try {
       await submit(page);
@@ -220,7 +222,7 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await hosted.setClock();
   },
   success: async (page, hosted, language) => {
-    await openForm(page, hosted, language);
+    await openForm(page, hosted, language, WAY_BACK);
     await fillPortal(page);
     await submit(page);
   },
@@ -229,7 +231,7 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await page.goto(page.url());
   },
   expired: async (page, hosted, language) => {
-    const expiresAt = await openForm(page, hosted, language);
+    const expiresAt = await openForm(page, hosted, language, WAY_BACK);
     await fillPortal(page);
     await hosted.setClock(`timestamptz '${expiresAt}'`);
     await submit(page);

@@ -62,7 +62,7 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
             <div>
               <Text size="sm">{countRecords(review)}</Text>
               <Text size="sm" c="dimmed">
-                waiting since <Time at={review.created_at} />
+                requested <Time at={review.created_at} />
               </Text>
               {review.expires_at !== null && (
                 <Text size="sm" component="div">

@@ -81,7 +81,9 @@ function Cells(props: {
   return (
     <>
       <th scope="row">
-        <ReviewCheckbox {...props} /> {record.ordinal + 1}
+        <span className="no-wrap">
+          <ReviewCheckbox {...props} /> {record.ordinal + 1}
+        </span>
         <RecordProblems record={record} fields={fields} />
       </th>
       {fields.map((field) => (

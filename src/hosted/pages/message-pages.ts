@@ -55,11 +55,15 @@ const EXCLAMATION = html`<svg viewBox="0 0 24 24" focusable="false">
 /** After a submit without a `return_url`. The login was received, not tested: spec, Credential session rule 1. */
 export function renderSuccess(
   shell: Shell,
-  { account, system }: { readonly account: string; readonly system: string },
+  {
+    account,
+    system,
+    back = null,
+  }: { readonly account: string; readonly system: string; readonly back?: string | null },
 ): Html {
   const { texts } = shell.wording;
   const success = saySuccess(shell.wording, account, system);
-  return renderMessage(shell, null, "done", texts.success_heading, success, texts.close_now);
+  return renderMessage(shell, back, "done", texts.success_heading, success, texts.close_now);
 }
 
 export const saySuccess = (wording: Wording, account: string, system: string): HtmlPart =>
