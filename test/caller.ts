@@ -15,6 +15,7 @@ export interface Caller {
   as(apiKey: string): Caller;
   get(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
+  put(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   delete(path: string, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** As `get`; of a stream that goes on, only what comes first. */
   peek(path: string): Promise<ApiAnswer>;
@@ -61,6 +62,7 @@ export function openCaller(serviceUrl: string, apiKey: string): Caller {
     as: (key) => openCaller(serviceUrl, key),
     get: async (path, headers) => await call("GET", path, undefined, headers),
     post: async (path, body, headers) => await call("POST", path, body, headers),
+    put: async (path, body, headers) => await call("PUT", path, body, headers),
     delete: async (path, headers) => await call("DELETE", path, undefined, headers),
     peek: async (path) => await call("GET", path, undefined, {}, true),
     waitForRun: async (runId, timeoutMs = 20_000) => {

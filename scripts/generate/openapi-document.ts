@@ -58,6 +58,7 @@ const TAGS: OpenApiDocument["tags"] = [
   { name: "Blueprints", description: "Workflows that the operator has configured." },
   { name: "Runs", description: "Executions of a Blueprint: their status and their results." },
   { name: "Events", description: "What happens in the account, as webhooks tell it." },
+  { name: "Schedules", description: "Runs that begin by the clock." },
   { name: "Health", description: "Outside the base URL, without an API key." },
 ];
 

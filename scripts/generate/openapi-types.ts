@@ -85,6 +85,7 @@ export interface PathItem {
   readonly servers?: readonly ServerObject[];
   readonly get?: OperationObject;
   readonly post?: OperationObject;
+  readonly put?: OperationObject;
   readonly delete?: OperationObject;
 }
 

@@ -2,7 +2,7 @@ import { openApiDocument } from "./openapi-document.ts";
 import { WEBHOOK_EVENT } from "./public-api/webhook-events.ts";
 import type { OperationObject, SchemaObject } from "./openapi-types.ts";
 
-const METHODS = ["get", "post", "delete"] as const;
+const METHODS = ["put", "get", "post", "delete"] as const;
 const SIMPLE: Readonly<Record<string, string>> = {
   string: "string",
   integer: "number",

@@ -2,8 +2,8 @@ import type { FastifyRequest } from "fastify";
 import type { Outcome } from "#actions/replay-or-run.ts";
 import type { Caller, Services } from "#actions/services.ts";
 import { limits } from "#domain/limits.ts";
-import type { BodyValue } from "#domain/trigger-routing.ts";
-import { canonicalJsonText, writeJsonText, type JsonTree } from "#lib/json-text.ts";
+import { toTriggerBody } from "#domain/json-body.ts";
+import { canonicalJsonText } from "#lib/json-text.ts";
 import { mediaType, readUnparsedJson, senderOf, unsupportedType, type ReadBody } from "./read-body.ts";
 import { readMultipart } from "./read-multipart.ts";
 
@@ -30,16 +30,9 @@ export async function readTriggerBody(
   if (replayed) return replayed;
   const body = await unparsed.parse();
   return {
-    values: new Map([...body].map(([key, value]) => [key, jsonValue(value)])),
+    values: toTriggerBody(body),
     print: () => ({ kind: "json", canonical: canonicalJsonText(body) }),
     bytes,
     discard: async () => {},
   };
-}
-
-function jsonValue(value: JsonTree): BodyValue {
-  if (typeof value === "string") return { kind: "string", text: value };
-  const items =
-    Array.isArray(value) && value.every((item) => typeof item === "string") ? (value as string[]) : null;
-  return { kind: "json", text: writeJsonText(value), isNull: value === null, items };
 }

@@ -13,6 +13,7 @@ import { registerReference } from "./openapi-routes.ts";
 import { renderProblem } from "./render-problem.ts";
 import type { Handler } from "./request.ts";
 import { getRunEvents } from "./run-events.ts";
+import { deleteScheduleByKey, getSchedule, putScheduleByKey } from "./schedules.ts";
 
 /** The public API in the interface's order, followed by this service's extensions. */
 export function registerApi(app: FastifyInstance, services: Services): void {
@@ -47,6 +48,9 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.get("/blueprint-runs/:runId/events", by(getRunEvents));
       api.get("/blueprints/:blueprintKey/schema", by(getTriggerSchema));
       api.get("/events", by(getEvents));
+      api.put("/schedules/:scheduleKey", by(putScheduleByKey));
+      api.get("/schedules/:scheduleKey", by(getSchedule));
+      api.delete("/schedules/:scheduleKey", by(deleteScheduleByKey));
     },
     { prefix: "/api/v1" },
   );

@@ -208,6 +208,7 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ],
     ["created", second(run.created_at)],
     ["started by", run.started_by],
+    ["schedule", run.schedule],
     ["rerun of", run.again_of],
     ["reruns", list_(run.reruns)],
     ["started", run.started_at && second(run.started_at)],

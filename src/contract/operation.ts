@@ -56,7 +56,7 @@ export interface Failure {
 export interface Operation {
   /** Unique; used as the method's name in generated clients. */
   readonly id: string;
-  readonly method: "get" | "post" | "delete";
+  readonly method: "get" | "post" | "put" | "delete";
   /** Relative to the base URL, parameters in braces. */
   readonly path: string;
   readonly tag: string;

@@ -18,6 +18,7 @@ export const ID_PREFIX = {
   webhookEndpoint: "we_",
   webhookSecret: "wsec_",
   webhookEvent: "msg_",
+  schedule: "sched_",
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

@@ -31,6 +31,19 @@ export const limits = {
   runExpiryMsMax: 60 * 86_400_000,
   runPriorityMax: 10,
 
+  /** docs/schedules.md. */
+  schedulesMax: 100_000,
+  /** A time is missed when so much has passed since. */
+  scheduleLateMs: 60_000,
+  scheduleMadeUpMax: 100,
+  /** Times of a schedule that are computed at once; every minute of a day and more. */
+  scheduleTimesMax: 1_500,
+  scheduleTriggerBytesMax: 65_536,
+  scheduleCronCharactersMax: 200,
+  /** How soon a schedule whose run waits for an earlier one is looked at again. */
+  scheduleQueuedMs: 5_000,
+  scheduleFiresKeptMs: 90 * 86_400_000,
+
   /** docs/decisions/0011: names and other strings. */
   nameCharactersMax: 255,
   returnUrlCharactersMax: 2_048,

@@ -16,6 +16,8 @@ export const FAILPOINTS = [
   "write.after_outcome",
   "turn.before_keep",
   "turn.after_keep",
+  "schedule.before_commit",
+  "schedule.after_commit",
   "run.before_admit",
   "run.before_claim",
   "run.after_claim",

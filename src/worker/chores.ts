@@ -14,6 +14,7 @@ import {
   deleteOrphanedDeliveries,
 } from "#db/webhooks/webhook-deliveries.ts";
 import { freeJobs, freeOrphanedJobs, savePoolIds } from "#db/runs/workers.ts";
+import { deleteOldFires } from "#db/schedules/schedule-fires.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
 import { logFailure } from "./upkeep.ts";
@@ -156,6 +157,11 @@ export class Chores {
     await logFailure(log, async () => await noteExpired(this.#services));
     await logFailure(log, async () => await deleteOldKeys(db));
     await logFailure(log, async () => await addUpStoredBytes(db));
+    await logFailure(log, async () => {
+      while (
+        (await deleteOldFires(db, limits.scheduleFiresKeptMs, OLD_EVENTS_AT_ONCE)) === OLD_EVENTS_AT_ONCE
+      );
+    });
     await logFailure(log, async () => {
       while ((await deleteOldEvents(db, limits.webhookKeptMs, OLD_EVENTS_AT_ONCE)) === OLD_EVENTS_AT_ONCE);
       await deleteOrphanedDeliveries(db);

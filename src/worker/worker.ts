@@ -1,3 +1,4 @@
+import { fireSchedules } from "#actions/schedules/fire-schedules.ts";
 import { timeOutReviews } from "#actions/reviews/time-out-reviews.ts";
 import { indexRuns } from "#actions/upkeep/index-runs.ts";
 import { listAccountsToServe } from "#db/runs/admission.ts";
@@ -38,6 +39,7 @@ const TIME_OUT_REVIEWS_EVERY_MS = 1_000;
 const WAKE_POLLS_EVERY_MS = 1_000;
 const CALL_TO_BROWSERS_EVERY_MS = 1_000;
 const PASS_TIMERS_EVERY_MS = 1_000;
+const FIRE_SCHEDULES_EVERY_MS = 1_000;
 const INDEX_RUNS_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
@@ -117,6 +119,7 @@ export class Worker {
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wake(wakePolls));
+    worker.#every(FIRE_SCHEDULES_EVERY_MS, async () => void (await fireSchedules(services)));
     worker.#every(PASS_TIMERS_EVERY_MS, () => worker.#wake(passRunTimers));
     worker.#every(CALL_TO_BROWSERS_EVERY_MS, () => worker.#callToBrowsers());
     services.browsers.watchPlaces(() => void worker.#logFailure(() => worker.#callToBrowsers()));

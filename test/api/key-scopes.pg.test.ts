@@ -17,6 +17,9 @@ const SCOPE_OF: Readonly<Record<string, KeyScope>> = {
   readEmbeddedCredentialSession: "sessions",
   cancelRun: "runs",
   watchRun: "runs",
+  putSchedule: "runs",
+  readSchedule: "runs",
+  deleteSchedule: "runs",
   readTriggerSchema: "runs",
   watchEvents: "events",
 };
@@ -46,6 +49,7 @@ async function call(caller: Caller, { method, path }: (typeof OPERATIONS)[number
   const place = path.replaceAll(/\{[^}]*\}/g, "nothing");
   if (place === "/events") return await caller.peek(place);
   if (method === "get") return await caller.get(place);
+  if (method === "put") return await caller.put(place, {});
   return method === "post" ? await caller.post(place, {}) : await caller.delete(place);
 }
 

@@ -26,6 +26,17 @@ export async function everyOperation(as: Caller): Promise<readonly (readonly [st
     ],
     ["cancelRun", await as.post("/blueprint-runs/run_0000000000000000000000000000/cancel")],
     ["watchRun", await as.get("/blueprint-runs/run_0000000000000000000000000000/events")],
+    [
+      "putSchedule",
+      await as.put("/schedules/s", {
+        blueprint_key: BLUEPRINT,
+        cron: "0 0 * * *",
+        time_zone: "UTC",
+        trigger: TRIGGER,
+      }),
+    ],
+    ["readSchedule", await as.get("/schedules/nothing")],
+    ["deleteSchedule", await as.delete("/schedules/nothing")],
     ["readTriggerSchema", await as.get("/blueprints/nothing/schema")],
     ["watchEvents", await as.peek("/events")],
   ];

@@ -96,7 +96,12 @@ export function expectSchema(what: string, schema: SchemaObject, value: unknown)
 
 /** The response that the document describes for a status of an operation. */
 function describedResponse(operationId: string, status: number): ResponseObject {
-  const operations = Object.values(contract.paths).flatMap((item) => [item.get, item.post, item.delete]);
+  const operations = Object.values(contract.paths).flatMap((item) => [
+    item.get,
+    item.post,
+    item.put,
+    item.delete,
+  ]);
   const operation = must(
     operations.find((candidate) => candidate?.operationId === operationId),
     `the operation ${operationId}`,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type { Database } from "#db/connection/pool.ts";
-import type { ApiAnswer, Caller } from "../caller.ts";
+import { connect, type ApiAnswer, type Caller } from "../caller.ts";
 import { BLUEPRINT, STRATEGY } from "./documents.ts";
+import { TRIGGER } from "./every-operation.ts";
 import { check, checkRefusal } from "./seen.ts";
 
 /** What the outcomes of our own operations are seen with. */
@@ -92,7 +93,41 @@ export async function seeEmbeddedSession({ caller, stranger }: Scene): Promise<v
   await refused(422, ["origin invalid_input_data", "name invalid_input_data"], { name: 1 });
 }
 
-export async function seeTriggerSchema({ caller, stranger, limited }: Scene): Promise<void> {
+/** A schedule: created, replaced, read, refused, deleted. */
+async function seeSchedules({ caller, stranger, limited }: Scene): Promise<void> {
+  const path = "/schedules/nightly";
+  const credential = await connect(caller, STRATEGY, { note: "n" });
+  const right = { ...TRIGGER, credential_id: credential };
+  const body = { blueprint_key: BLUEPRINT, cron: "0 3 * * *", time_zone: "Europe/Berlin", trigger: right };
+  assert.equal(check("putSchedule", 201, await caller.put(path, body)).status, "active");
+  check("putSchedule", 200, await caller.put(path, { ...body, missed: "all" }));
+  assert.equal(check("readSchedule", 200, await caller.get(path)).missed, "all");
+  checkRefusal("putSchedule", 403, await limited.put(path, body));
+  checkRefusal("readSchedule", 403, await limited.get(path));
+  checkRefusal("deleteSchedule", 403, await limited.delete(path));
+  checkRefusal("putSchedule", 404, await caller.put("/schedules/%20", body));
+  checkRefusal("readSchedule", 404, await stranger.get(path));
+  checkRefusal("deleteSchedule", 404, await stranger.delete(path));
+  const refused = async (
+    status: number,
+    details: readonly string[],
+    given: unknown,
+    headers = {},
+  ): Promise<void> => checkRefusal("putSchedule", status, await caller.put(path, given, headers), details);
+  await refused(413, [], { ...body, cron: "x".repeat(1_048_576) });
+  await refused(415, [], "cron=x", { "content-type": "application/x-www-form-urlencoded" });
+  await refused(422, ["cron invalid_input_data"], { ...body, cron: "daily" });
+  await refused(422, ["trigger.purchase_order invalid_input_data"], {
+    ...body,
+    trigger: { credential_id: credential },
+  });
+  check("deleteSchedule", 204, await caller.delete(path));
+}
+
+/** The operations on schedules, and those on the schema of a trigger. */
+export async function seeTriggerSchema(scene: Scene): Promise<void> {
+  await seeSchedules(scene);
+  const { caller, stranger, limited } = scene;
   const schema = check("readTriggerSchema", 200, await caller.get(`/blueprints/${BLUEPRINT}/schema`));
   assert.deepEqual(schema.required, ["purchase_order"]);
   checkRefusal("readTriggerSchema", 403, await limited.get(`/blueprints/${BLUEPRINT}/schema`));

@@ -17,7 +17,7 @@ import { must } from "#lib/assert.ts";
 import { expectSchema } from "./expect-contract.ts";
 
 const document = openApiDocument();
-const METHODS = ["get", "post", "delete"] as const;
+const METHODS = ["put", "get", "post", "delete"] as const;
 
 interface Placed {
   readonly method: string;

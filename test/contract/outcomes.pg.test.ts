@@ -389,7 +389,7 @@ test("409 for a key whose first request is still under way after eight seconds",
 
 test("every documented outcome of every operation was seen", () => {
   const documented = Object.values(openApiDocument().paths).flatMap((item) =>
-    [item.get, item.post, item.delete].flatMap((operation) =>
+    [item.get, item.post, item.put, item.delete].flatMap((operation) =>
       Object.keys(operation?.responses ?? {}).map((status) => `${operation?.operationId} ${status}`),
     ),
   );

@@ -11,7 +11,7 @@ export function keyedOperations(): readonly {
   readonly operation: string;
 }[] {
   return Object.entries(openApiDocument().paths).flatMap(([path, item]) =>
-    (["get", "post", "delete"] as const).flatMap((method) => {
+    (["put", "get", "post", "delete"] as const).flatMap((method) => {
       const operation = item[method];
       return operation && operation.security === undefined
         ? [{ method, path, operation: operation.operationId }]

@@ -4,11 +4,11 @@ import type { Installation } from "../service.ts";
 /** What brings a worker to a point: a run that goes all the way, one that fails, a SIGTERM, or a dead worker's runs. */
 export type Scenario = "whole" | "breaks" | "drain" | "take_over";
 
-/** Requests, loops, keepers and starts come by these: test/idempotency/crash.pg.test.ts, test/flow/loops-crash.pg.test.ts, test/flow/browser-crash.pg.test.ts, test/oauth, test/audit, test/db, test/blobs and test/webhooks have them; those of the gate freeze (test/flow/self-fence.pg.test.ts). */
+/** Requests, loops, keepers and starts come by these: test/idempotency/crash.pg.test.ts, test/flow/loops-crash.pg.test.ts, test/flow/browser-crash.pg.test.ts, test/oauth, test/audit, test/db, test/blobs, test/schedules and test/webhooks have them; those of the gate freeze (test/flow/self-fence.pg.test.ts). */
 export const ELSEWHERE =
-  /^(idempotency|trigger|turn|session|credential|audit|oauth|database|gate|sweep|browser|webhook)\.|^run\.after_cancel$/;
+  /^(idempotency|trigger|turn|session|credential|audit|oauth|database|gate|sweep|browser|webhook|schedule)\.|^run\.after_cancel$/;
 type Elsewhere =
-  | `${"idempotency" | "trigger" | "turn" | "session" | "credential" | "audit" | "oauth" | "database" | "gate" | "sweep" | "browser" | "webhook"}.${string}`
+  | `${"idempotency" | "trigger" | "turn" | "session" | "credential" | "audit" | "oauth" | "database" | "gate" | "sweep" | "browser" | "webhook" | "schedule"}.${string}`
   | "run.after_cancel";
 
 /** Every point between the claim of a run and its terminal state: without the new one this does not compile. */

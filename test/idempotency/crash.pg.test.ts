@@ -17,7 +17,9 @@ const CUTS = REQUESTS / 5;
 /** Those that the requests of this workload come by: workers, sign-ins and reviews reach the rest, in tests of their own. */
 const POINTS = FAILPOINTS.filter(
   (point) =>
-    !/^(audit|browser|database|gate|oauth|review|run|step|sweep|turn|webhook|worker|write)\./.test(point),
+    !/^(audit|browser|database|gate|oauth|review|run|schedule|step|sweep|turn|webhook|worker|write)\./.test(
+      point,
+    ),
 );
 /** Each point kills once at its first hit, with all clients just starting, and once in the middle of their work. */
 const ALL_KILLS = [1, 4].flatMap((hit) => POINTS.map((point) => ({ point, hit })));

@@ -31,6 +31,10 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/operators/sign-in.ts#admit": OPERATORS_ROW,
   "src/actions/sessions/embedded-flow.ts#chooseInFlow":
     "it locks the row of the embedded session first, as a submit of one of its slots does",
+  "src/actions/schedules/put-schedule.ts#putSchedule":
+    "it locks its schedule's row first, and inserts others after it",
+  "src/actions/schedules/put-schedule.ts#deleteSchedule":
+    "it locks one schedule's row, and deletes what belongs to it",
   "src/actions/vault/master-keys.ts#addKey": KEYS_LOCK,
   "src/actions/vault/master-keys.ts#registerKey": KEYS_LOCK,
   "src/actions/vault/master-keys.ts#promoteKey": KEYS_LOCK,

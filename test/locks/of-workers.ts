@@ -1,10 +1,12 @@
 import { closeAudit } from "#actions/audit/close-audit.ts";
+import { fireSchedule } from "#actions/schedules/fire-schedules.ts";
 import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
 import { admitRuns } from "#db/runs/admission.ts";
 import { claimLeftRuns } from "#db/runs/left-runs.ts";
 import { callOverdueQueued } from "#db/runs/lines.ts";
 import { wakePolls } from "#db/runs/polls.ts";
+import { passRunTimers } from "#db/runs/run-timers.ts";
 import {
   beat,
   deleteWorker,
@@ -67,6 +69,17 @@ export const OF_WORKERS: readonly Transaction[] = [
     takesSeveral: true,
     opens: [],
     run: async ({ db }) => await callOverdueQueued(db),
+  },
+  {
+    name: "pass timers of runs",
+    takesSeveral: true,
+    opens: [],
+    run: async ({ db }) => await passRunTimers(db),
+  },
+  {
+    name: "fire a schedule",
+    opens: ["src/actions/schedules/fire-schedules.ts#fireSchedule"],
+    run: async (parts) => await fireSchedule(parts, parts.scene.schedule),
   },
   { name: "wake polls", takesSeveral: true, opens: [], run: async ({ db }) => await wakePolls(db) },
   {

@@ -26,6 +26,7 @@ import type { TriggerBody } from "#domain/trigger-routing.ts";
 import { must } from "#lib/assert.ts";
 import { openLog } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
+import { putSchedule } from "#actions/schedules/put-schedule.ts";
 import type { Signing } from "#lib/signing.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { openVault } from "#vault/vault.ts";
@@ -39,6 +40,8 @@ export interface Scene {
   /** An operator of this installation. */
   readonly operatorId: string;
   readonly credential: string;
+  /** A schedule with this credential, whose time has come. */
+  readonly schedule: string;
   /** A second one, of runs that need both. */
   readonly other: string;
   readonly session: string;
@@ -141,6 +144,7 @@ export async function plantScene(installation: Installation, signing: Signing): 
   const objects = openLocalStore(join(installation.dataFolder, "objects"));
   const [operator] = await db.query<{ id: string }>("select id from operator");
   const scene = {
+    schedule: await plantSchedule(db, signing, caller, credential),
     caller,
     operatorId: must(operator, "an operator").id,
     credential,
@@ -168,6 +172,24 @@ export async function plantScene(installation: Installation, signing: Signing): 
   // So that what waits for a time is due.
   await moveClock(db, "1 minute");
   return { ...scene, queued };
+}
+
+async function plantSchedule(
+  db: Database,
+  signing: Signing,
+  caller: Caller,
+  credential: string,
+): Promise<string> {
+  await putSchedule({ db, signing }, caller, "each-minute", {
+    blueprintKey: "reads",
+    cron: "* * * * *",
+    timeZone: "UTC",
+    missed: "once",
+    overlap: "cancel",
+    trigger: new Map([["credential_id", credential]]),
+  });
+  const [schedule] = await db.query<{ id: string }>("select id from schedule");
+  return must(schedule, "the schedule").id;
 }
 
 async function plantSession(db: Database, signing: Signing, caller: Caller): Promise<string> {

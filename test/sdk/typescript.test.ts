@@ -54,6 +54,9 @@ test("every operation of the contract is reached, with its method and path", asy
   await latchkey.runs.readResults("{runId}");
   await latchkey.runs.cancel("{runId}");
   for await (const _ of latchkey.runs.watch("{runId}"));
+  await latchkey.schedules.put("{scheduleKey}", { blueprint_key: "b", cron: "0 3 * * *", time_zone: "UTC" });
+  await latchkey.schedules.read("{scheduleKey}");
+  await latchkey.schedules.delete("{scheduleKey}");
   await latchkey.embeddedCredentialSessions.create({ origin: "https://app.example.com" });
   await latchkey.embeddedCredentialSessions.read("{id}");
   for await (const _ of latchkey.events.watch());

@@ -205,6 +205,7 @@ function RunFacts({ run }: { readonly run: Run }) {
           ),
         ],
         ["Started by", run.started_by],
+        ["Schedule", run.schedule],
         ["Rerun of", run.again_of === null ? null : <RunLink key="of" id={run.again_of} />],
         [
           "Reruns",

@@ -9,6 +9,7 @@ import { readLiveness, readReadiness } from "./health.ts";
 import type { Operation } from "#contract/operation.ts";
 import { watchRun } from "./run-events.ts";
 import { readRunResults } from "./run-results.ts";
+import { deleteSchedule, putSchedule, readSchedule } from "./schedules.ts";
 import { readTriggerSchema } from "./trigger-schema.ts";
 
 /** Every operation: the interface's in its order, then ours. */
@@ -25,6 +26,9 @@ export const OPERATIONS: readonly Operation[] = [
   watchRun,
   readTriggerSchema,
   watchEvents,
+  putSchedule,
+  readSchedule,
+  deleteSchedule,
   readLiveness,
   readReadiness,
 ];

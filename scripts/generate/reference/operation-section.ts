@@ -12,7 +12,7 @@ import { renderInline, renderJson, renderShell, renderText } from "./text.ts";
 
 /** One operation with its place in the document. */
 export interface PlacedOperation {
-  readonly method: "get" | "post" | "delete";
+  readonly method: "get" | "post" | "put" | "delete";
   readonly path: string;
   readonly operation: OperationObject;
 }

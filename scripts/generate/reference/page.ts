@@ -12,7 +12,7 @@ import {
 import { renderFields } from "./schema-rows.ts";
 import { renderShell, renderText } from "./text.ts";
 
-const METHODS = ["get", "post", "delete"] as const;
+const METHODS = ["put", "get", "post", "delete"] as const;
 
 function operationsOf(document: OpenApiDocument, tag: string): readonly PlacedOperation[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>

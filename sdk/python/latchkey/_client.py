@@ -25,6 +25,8 @@ from ._types import (
     RunResults,
     RunStatus,
     WebhookEvent,
+    Schedule,
+    ScheduleRequest,
 )
 
 _Result = TypeVar("_Result")
@@ -58,6 +60,7 @@ class Latchkey:
         self.blueprints = Blueprints(connection)
         self.runs = Runs(connection)
         self.events = Events(connection)
+        self.schedules = Schedules(connection)
 
     def read_liveness(self) -> Health:
         """Whether the process is running."""
@@ -234,6 +237,25 @@ class Credentials:
         """Destroys the stored secrets. Raises NotFoundError if the credential does not exist."""
         call = Call("deleteCredential", {"credentialId": id}, idempotency_key=idempotency_key)
         self._connection.send(call, lambda _: None)
+
+
+class Schedules:
+    """Runs that begin by the clock. `key` is yours, such as one per connection."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def put(self, key: str, schedule: ScheduleRequest) -> Schedule:
+        """Creates or replaces the schedule; the same request again changes nothing."""
+        return self._connection.json(Call("putSchedule", {"scheduleKey": key}, body=schedule))
+
+    def read(self, key: str) -> Schedule:
+        """Raises NotFoundError if there is none."""
+        return self._connection.json(Call("readSchedule", {"scheduleKey": key}))
+
+    def delete(self, key: str) -> None:
+        """Runs that it began go on. Raises NotFoundError if there is none."""
+        self._connection.send(Call("deleteSchedule", {"scheduleKey": key}), lambda _: None)
 
 
 class Blueprints:

@@ -310,6 +310,63 @@ class RunStatus(TypedDict):
     #: The Blueprint that the run executes.
     blueprint_id: str
 
+class Schedule(TypedDict):
+    """A schedule. Like a run's status it has nothing of the trigger's body."""
+
+    #: Your key.
+    key: str
+    #: The Blueprint's trigger key.
+    blueprint_key: str
+    #: Minute, hour, day of the month, month, day of the week.
+    cron: str
+    #: An IANA time zone.
+    time_zone: str
+    #: Times that passed while no worker was there. `skip`: none; `once`: one run for all of them; `all`: one run each, at most the latest 100. Known values: `skip`, `once`, `all`. An open set: treat an unknown value like a state in progress.
+    missed: str
+    #: A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. Known values: `skip`, `queue`, `cancel`. An open set: treat an unknown value like a state in progress.
+    overlap: str
+    #: Whether it begins runs. Known values: `active`, `paused`. An open set: treat an unknown value like a state in progress.
+    status: str
+    #: Why it is paused; `null`: it is active. `credential_locked` ends by itself; after any other reason, put it again.
+    paused_reason: Union[str, None]
+    #: When the locked credential is used again; `null` for other reasons.
+    paused_until: Union[str, None]
+    #: Why its trigger was refused.
+    paused_detail: Union[str, None]
+    #: Its next time; `null` while it is paused.
+    next_at: Union[str, None]
+    last: Union[ScheduleFire, None]
+    #: When it was created.
+    created_at: str
+    #: When it last changed.
+    updated_at: str
+
+class ScheduleFire(TypedDict):
+    """The last time about which something was decided."""
+
+    #: The time.
+    due_at: str
+    #: What became of it. Known values: `run`, `missed`, `overlap`, `credential_locked`, `refused`. An open set: treat an unknown value like a state in progress.
+    outcome: str
+    #: The run, if there is one.
+    run_id: Union[str, None]
+
+class ScheduleRequest(TypedDict):
+    """When a Blueprint runs, and with what."""
+
+    #: The Blueprint's trigger key.
+    blueprint_key: str
+    #: Minute, hour, day of the month, month, day of the week.
+    cron: str
+    #: An IANA time zone.
+    time_zone: str
+    #: Times that passed while no worker was there. `skip`: none; `once`: one run for all of them; `all`: one run each, at most the latest 100. `once` unless given.
+    missed: NotRequired[str]
+    #: A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. `skip` unless given.
+    overlap: NotRequired[str]
+    #: The body of each trigger: credentials, inputs and metadata, as `POST /blueprints/{blueprintKey}/trigger` takes it, at most 64 KiB.
+    trigger: NotRequired[dict[str, Any]]
+
 #: The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string; a request may contain both kinds.
 TriggerForm = dict[str, Any]
 
@@ -336,6 +393,9 @@ OPERATIONS: dict[str, tuple[str, str, bool]] = {
     "watchRun": ("GET", "/blueprint-runs/{runId}/events", True),
     "readTriggerSchema": ("GET", "/blueprints/{blueprintKey}/schema", True),
     "watchEvents": ("GET", "/events", True),
+    "putSchedule": ("PUT", "/schedules/{scheduleKey}", True),
+    "readSchedule": ("GET", "/schedules/{scheduleKey}", True),
+    "deleteSchedule": ("DELETE", "/schedules/{scheduleKey}", True),
     "readLiveness": ("GET", "/healthz", False),
     "readReadiness": ("GET", "/readyz", False),
 }

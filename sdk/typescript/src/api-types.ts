@@ -320,6 +320,63 @@ export interface RunStatus {
   readonly blueprint_id: string;
 }
 
+/** A schedule. Like a run's status it has nothing of the trigger's body. */
+export interface Schedule {
+  /** Your key. */
+  readonly key: string;
+  /** The Blueprint's trigger key. */
+  readonly blueprint_key: string;
+  /** Minute, hour, day of the month, month, day of the week. */
+  readonly cron: string;
+  /** An IANA time zone. */
+  readonly time_zone: string;
+  /** Times that passed while no worker was there. `skip`: none; `once`: one run for all of them; `all`: one run each, at most the latest 100. Known values: `skip`, `once`, `all`. An open set: treat an unknown value like a state in progress. */
+  readonly missed: "skip" | "once" | "all" | (string & {});
+  /** A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. Known values: `skip`, `queue`, `cancel`. An open set: treat an unknown value like a state in progress. */
+  readonly overlap: "skip" | "queue" | "cancel" | (string & {});
+  /** Whether it begins runs. Known values: `active`, `paused`. An open set: treat an unknown value like a state in progress. */
+  readonly status: "active" | "paused" | (string & {});
+  /** Why it is paused; `null`: it is active. `credential_locked` ends by itself; after any other reason, put it again. */
+  readonly paused_reason: string | null;
+  /** When the locked credential is used again; `null` for other reasons. */
+  readonly paused_until: string | null;
+  /** Why its trigger was refused. */
+  readonly paused_detail: string | null;
+  /** Its next time; `null` while it is paused. */
+  readonly next_at: string | null;
+  readonly last: ScheduleFire | null;
+  /** When it was created. */
+  readonly created_at: string;
+  /** When it last changed. */
+  readonly updated_at: string;
+}
+
+/** The last time about which something was decided. */
+export interface ScheduleFire {
+  /** The time. */
+  readonly due_at: string;
+  /** What became of it. Known values: `run`, `missed`, `overlap`, `credential_locked`, `refused`. An open set: treat an unknown value like a state in progress. */
+  readonly outcome: "run" | "missed" | "overlap" | "credential_locked" | "refused" | (string & {});
+  /** The run, if there is one. */
+  readonly run_id: string | null;
+}
+
+/** When a Blueprint runs, and with what. */
+export interface ScheduleRequest {
+  /** The Blueprint's trigger key. */
+  readonly blueprint_key: string;
+  /** Minute, hour, day of the month, month, day of the week. */
+  readonly cron: string;
+  /** An IANA time zone. */
+  readonly time_zone: string;
+  /** Times that passed while no worker was there. `skip`: none; `once`: one run for all of them; `all`: one run each, at most the latest 100. `once` unless given. */
+  readonly missed?: "skip" | "once" | "all" | undefined;
+  /** A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. `skip` unless given. */
+  readonly overlap?: "skip" | "queue" | "cancel" | undefined;
+  /** The body of each trigger: credentials, inputs and metadata, as `POST /blueprints/{blueprintKey}/trigger` takes it, at most 64 KiB. */
+  readonly trigger?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string; a request may contain both kinds. */
 export interface TriggerForm {
   /** One id, or several separated by commas; a repeated part adds to the list. */
@@ -376,6 +433,12 @@ export const OPERATIONS = {
   readTriggerSchema: {"method":"GET","path":"/blueprints/{blueprintKey}/schema","isVersioned":true},
   /** Watch the account's events */
   watchEvents: {"method":"GET","path":"/events","isVersioned":true},
+  /** Create or replace a schedule */
+  putSchedule: {"method":"PUT","path":"/schedules/{scheduleKey}","isVersioned":true},
+  /** Read a schedule */
+  readSchedule: {"method":"GET","path":"/schedules/{scheduleKey}","isVersioned":true},
+  /** Delete a schedule */
+  deleteSchedule: {"method":"DELETE","path":"/schedules/{scheduleKey}","isVersioned":true},
   /** Check whether the process is running */
   readLiveness: {"method":"GET","path":"/healthz","isVersioned":false},
   /** Check whether the service is ready */

@@ -3,6 +3,7 @@ import { Connection, type ClientOptions, type RequestOptions } from "./connectio
 import { Blueprints } from "./blueprints.ts";
 import { Events } from "./events.ts";
 import { Runs } from "./runs.ts";
+import { Schedules } from "./schedules.ts";
 import { Credentials, CredentialSessions, EmbeddedCredentialSessions } from "./sessions.ts";
 
 export type * from "./api-types.ts";
@@ -21,6 +22,7 @@ export class Latchkey {
   readonly blueprints: Blueprints;
   readonly runs: Runs;
   readonly events: Events;
+  readonly schedules: Schedules;
   readonly #connection: Connection;
 
   /** Throws LatchkeyError if an option is invalid; sends nothing. */
@@ -33,6 +35,7 @@ export class Latchkey {
     this.blueprints = new Blueprints(connection);
     this.runs = new Runs(connection);
     this.events = new Events(connection);
+    this.schedules = new Schedules(connection);
   }
 
   /** Whether the process is running. */

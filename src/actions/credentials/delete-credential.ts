@@ -4,6 +4,7 @@ import { isConnectionLost } from "#db/connection/database-errors.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findAccountOfCredential } from "#db/operators/operator-credentials.ts";
 import { failIdleRunsOf } from "#db/runs/runs.ts";
+import { pauseSchedulesOf } from "#db/schedules/schedule-fires.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
@@ -17,7 +18,7 @@ type Deleting = Needs<"db" | "signing" | "log" | "tombstones">;
 
 /**
  * `DELETE /credentials/{credentialId}` of both APIs, inside the caller's transaction: the sealed secret, its data key and its cached
- * logins are deleted with it; queued runs that need it fail, running ones stop at their next node boundary. It always
+ * logins are deleted with it; queued runs that need it fail, running ones stop at their next node boundary, and schedules with it pause. It always
  * succeeds: a user's disconnect can't be blocked (docs/decisions/0024). Throws Problem 404.
  */
 export async function deleteCredential(
@@ -28,10 +29,20 @@ export async function deleteCredential(
   tombstone: Tombstone,
 ): Promise<{ readonly answer: Answer; readonly failedRunIds: readonly string[] }> {
   const { accountId, actor } = by;
-  const deleted = isId("credential", id) && (await deleteRow(tx, accountId, id));
-  if (!deleted) throw notFound("Credential");
+  if (!isId("credential", id)) throw notFound("Credential");
+  // First, because a schedule's row is also locked before its credentials when it begins a run.
+  const scheduleIds = await pauseSchedulesOf(tx, accountId, id);
+  if (!(await deleteRow(tx, accountId, id))) throw notFound("Credential");
   const failedRunIds = await failIdleRunsOf(tx, id);
   await failpoint("credential.after_delete");
+  for (const scheduleId of scheduleIds)
+    await recordAudit(tx, services.signing.audit, {
+      accountId,
+      actor,
+      action: "schedule.pause",
+      subjectId: scheduleId,
+      detail: { reason: "credential_deleted" },
+    });
   const receipt = await recordAudit(tx, services.signing.audit, {
     accountId,
     actor,

@@ -44,6 +44,7 @@ export async function testLogin(
       blueprintId: null,
       blueprintVersion: null,
       againOf: null,
+      scheduleId: null,
       apiKeyId: null,
       operatorId: by.operatorId ?? null,
       name: null,

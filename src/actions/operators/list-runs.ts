@@ -197,6 +197,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     failed_step: await locateFailedStep(db, run, credentials),
     api_key_id: run.apiKeyId,
     started_by: run.startedBy,
+    schedule: run.schedule,
     again_of: run.againOf,
     reruns: [...run.reruns],
     purge_reason: run.purgeReason,

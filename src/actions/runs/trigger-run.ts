@@ -37,6 +37,7 @@ export interface Initiator extends Pick<Caller, "account"> {
   readonly keyId: string | null;
   readonly operatorId?: string | null | undefined;
   readonly againOf?: string;
+  readonly scheduleId?: string;
 }
 
 /** The Blueprint that a trigger names. Throws Problem 404, then 403 (docs/api.md#order-of-checks). */
@@ -120,6 +121,22 @@ export async function triggerRunTogether(
   return (await insertRunTogether(db, run, claim && recordOf(services, claim, answer))) ? answer : null;
 }
 
+/** Whether a trigger with this body would be accepted now; its credentials. Throws Problem 400, 422. */
+export async function checkTrigger(
+  tx: Database,
+  caller: Initiator,
+  version: BlueprintVersion,
+  body: TriggerBody,
+): Promise<readonly string[]> {
+  const accountId = caller.account.id;
+  const run = await planRun(caller, version, body, {
+    credentials: async (ids) => await findCredentials(tx, accountId, ids),
+    strategy: async (id) => await findStrategy(tx, accountId, id),
+    queue: null,
+  });
+  return run.credentials.map(({ credentialId }) => credentialId);
+}
+
 const inputBytes = ({ inputs }: NewRun): number => inputs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 
 const accepted = (run: NewRun): Answer => ({
@@ -158,6 +175,7 @@ async function planRun(
     apiKeyId: caller.keyId,
     operatorId: caller.operatorId ?? null,
     againOf: caller.againOf ?? null,
+    scheduleId: caller.scheduleId ?? null,
     name: readRunName(routed),
     metadata: JSON.stringify(
       Object.fromEntries([...routed.metadata].map(([name, value]) => [name, textOf(value)])),

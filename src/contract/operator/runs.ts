@@ -110,9 +110,10 @@ export const readRun = defineOperation({
         ),
       ),
       api_key_id: orNull(
-        text("The API key that triggered it; `null`: an operator, an operator token or the command line."),
+        text("The API key that triggered it; `null`: an operator, a schedule or the command line did."),
       ),
       started_by: orNull(text("The operator who started it by hand.")),
+      schedule: orNull(text("The key of the schedule that began it; its id if that was deleted.")),
       again_of: orNull(text("The run that it reruns.")),
       reruns: Type.Array(text("A rerun of it, newest first, at most twenty.")),
       purge_reason: orNull(

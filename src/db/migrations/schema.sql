@@ -680,6 +680,7 @@ create table run (
   tally bytea,
   priority smallint default 0 not null,
   expires_at timestamp with time zone,
+  schedule_id text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_run_key_key UNIQUE (run_key),
   constraint run_account_id_blueprint_id_blueprint_version_fkey FOREIGN KEY (account_id, blueprint_id, blueprint_version) REFERENCES blueprint_version(account_id, blueprint_id, version),
@@ -704,12 +705,11 @@ create table run (
   constraint run_retries_check CHECK ((retries >= 0)),
   constraint run_sequence_check CHECK ((sequence > 0)),
   constraint run_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
-  constraint run_triggered_by CHECK (((num_nonnulls(api_key_id, operator_id) = 1) OR ((api_key_id IS NULL) AND ((again_of IS NOT NULL) OR (blueprint_id IS NULL)))))
+  constraint run_triggered_by CHECK (((num_nonnulls(api_key_id, operator_id, schedule_id) = 1) OR ((api_key_id IS NULL) AND (schedule_id IS NULL) AND ((again_of IS NOT NULL) OR (blueprint_id IS NULL))))) NOT VALID
 );
 CREATE INDEX run_account ON public.run USING btree (account_id, created_at);
 CREATE INDEX run_active ON public.run USING btree (account_id, id) WHERE ((admitted_at IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX run_again ON public.run USING btree (again_of) WHERE (again_of IS NOT NULL);
-CREATE INDEX run_blocked ON public.run USING btree (account_id, waits_for, ((resumed_at IS NULL)), COALESCE(resumed_at, created_at), id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (waits_for IS NOT NULL));
 CREATE INDEX run_blocked_in_turn ON public.run USING btree (account_id, waits_for, (
 CASE
     WHEN (resumed_at IS NULL) THEN (11 - priority)
@@ -725,7 +725,6 @@ CREATE INDEX run_parked ON public.run USING btree (account_id, parked_at) WHERE 
 CREATE INDEX run_purge ON public.run USING btree (((((EXTRACT(epoch FROM (ended_at AT TIME ZONE 'UTC'::text)) * (1000)::numeric))::bigint + retention_ms))) WHERE ((ended_at IS NOT NULL) AND (purged_at IS NULL));
 CREATE INDEX run_resumed ON public.run USING btree (account_id, resumed_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NOT NULL) AND (waits_for IS NULL));
 CREATE INDEX run_unusual ON public.run USING btree (status, created_at, id) WHERE (status <> 'completed'::text);
-CREATE INDEX run_waiting ON public.run USING btree (account_id, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL) AND (waits_for IS NULL));
 CREATE INDEX run_waiting_in_turn ON public.run USING btree (account_id, priority DESC, created_at, id) WHERE ((admitted_at IS NULL) AND (ended_at IS NULL) AND (parked_at IS NULL) AND (resumed_at IS NULL) AND (waits_for IS NULL));
 
 create table run_credential (
@@ -902,6 +901,73 @@ create table run_write (
   constraint run_write_status_check CHECK ((status = ANY (ARRAY['started'::text, 'done'::text, 'refused'::text, 'in_doubt'::text, 'ruled_out'::text])))
 );
 CREATE INDEX run_write_in_doubt ON public.run_write USING btree (account_id, run_id) WHERE (status = 'in_doubt'::text);
+
+create table schedule (
+  id text not null,
+  account_id text not null,
+  key text not null,
+  blueprint_id text not null,
+  cron text not null,
+  time_zone text not null,
+  missed text not null,
+  overlap text not null,
+  trigger bytea not null,
+  next_at timestamp with time zone,
+  queued_at timestamp with time zone,
+  look_at timestamp with time zone,
+  paused_reason text,
+  paused_detail text,
+  paused_at timestamp with time zone,
+  created_at timestamp with time zone default app_now() not null,
+  updated_at timestamp with time zone default app_now() not null,
+  constraint schedule_pkey PRIMARY KEY (id),
+  constraint schedule_account_id_key_key UNIQUE (account_id, key),
+  constraint schedule_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint schedule_blueprint_id_fkey FOREIGN KEY (blueprint_id) REFERENCES blueprint(id),
+  constraint schedule_check CHECK (((paused_reason IS NULL) = (next_at IS NOT NULL))),
+  constraint schedule_check1 CHECK (((paused_reason IS NULL) = (look_at IS NOT NULL))),
+  constraint schedule_check2 CHECK (((paused_reason IS NULL) = (paused_at IS NULL))),
+  constraint schedule_check3 CHECK (((paused_reason IS NULL) OR (queued_at IS NULL))),
+  constraint schedule_key_check CHECK ((key ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'::text)),
+  constraint schedule_missed_check CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text]))),
+  constraint schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'cancel'::text]))),
+  constraint schedule_paused_detail_check CHECK ((char_length(paused_detail) <= 500)),
+  constraint schedule_paused_reason_check CHECK ((paused_reason = ANY (ARRAY['credential_deleted'::text, 'blueprint_retired'::text, 'refused'::text, 'ended'::text]))),
+  constraint schedule_trigger_check CHECK ((octet_length(trigger) <= 65536))
+);
+CREATE INDEX schedule_look ON public.schedule USING btree (look_at) WHERE (look_at IS NOT NULL);
+
+create table schedule_credential (
+  schedule_id text not null,
+  credential_id text not null,
+  constraint schedule_credential_pkey PRIMARY KEY (schedule_id, credential_id),
+  constraint schedule_credential_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_credential_credential ON public.schedule_credential USING btree (credential_id);
+
+create table schedule_fire (
+  schedule_id text not null,
+  due_at timestamp with time zone not null,
+  outcome text not null,
+  run_id text,
+  fired_at timestamp with time zone default app_now() not null,
+  constraint schedule_fire_pkey PRIMARY KEY (schedule_id, due_at),
+  constraint schedule_fire_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint schedule_fire_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE,
+  constraint schedule_fire_check CHECK (((outcome = 'run'::text) = (run_id IS NOT NULL))),
+  constraint schedule_fire_outcome_check CHECK ((outcome = ANY (ARRAY['run'::text, 'missed'::text, 'overlap'::text, 'credential_locked'::text, 'refused'::text])))
+);
+CREATE INDEX schedule_fire_fired ON public.schedule_fire USING btree (fired_at);
+CREATE INDEX schedule_fire_run ON public.schedule_fire USING btree (run_id) WHERE (run_id IS NOT NULL);
+
+create table schedule_open_run (
+  run_id text not null,
+  schedule_id text not null,
+  constraint schedule_open_run_pkey PRIMARY KEY (run_id),
+  constraint schedule_open_run_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint schedule_open_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_open_run_schedule ON public.schedule_open_run USING btree (schedule_id);
 
 create table schema_migration (
   version integer not null,

@@ -198,6 +198,8 @@ export interface DetailedRun extends ListedRun {
   readonly apiKeyId: string | null;
   /** The email of the operator who started it by hand; null also for the command line. */
   readonly startedBy: string | null;
+  /** The key of the schedule that began it, or its id. */
+  readonly schedule: string | null;
   /** The run that it repeats, and those that repeat it, the newest first. */
   readonly againOf: string | null;
   readonly reruns: readonly string[];
@@ -237,6 +239,7 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
   const rows = await db.query<DetailedRun>(
     `select ${LISTED}, run.account_id as "accountId", run.blueprint_id as "blueprintId", run.api_key_id as "apiKeyId",
        (select email from operator where operator.id = run.operator_id) as "startedBy", run.again_of as "againOf",
+       coalesce((select key from schedule where schedule.id = run.schedule_id), run.schedule_id) as schedule,
        array(select id from run later where later.again_of = run.id order by id desc limit 20) as "reruns",
        run.ignored_keys as "ignoredKeys", run.purge_reason as "purgeReason",
        case when run.line is null then run.parked_at end as "parkedAt",

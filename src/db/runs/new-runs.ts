@@ -33,6 +33,8 @@ export interface NewRun {
   readonly retentionMs: number;
   /** null: the run may begin at once, in its turn. */
   readonly queue: QueueOptions | null;
+  /** The schedule that began it. */
+  readonly scheduleId: string | null;
   readonly credentials: readonly (RunCredential & { readonly concurrency: number | null })[];
   readonly inputs: readonly NewRunInput[];
 }
@@ -102,6 +104,7 @@ const QUEUE: Columns<Insert> = {
   priority: ["smallint", ({ run }) => run.queue?.priority ?? 0],
   delay_ms: ["bigint", ({ run }) => run.queue?.delayMs ?? null],
   expires_in_ms: ["bigint", ({ run }) => run.queue?.expiresInMs ?? null],
+  schedule_id: ["text", ({ run }) => run.scheduleId],
 };
 
 const CREDENTIAL: Columns<NewCredential> = {
@@ -151,7 +154,7 @@ function insertRuns(inserts: readonly Insert[]): Statement {
     keys: inserts.some(({ record }) => record !== null),
     credentials: credentials.length > 0,
     files: inputs.some(({ input }) => input.kind === "file"),
-    queue: inserts.some(({ run }) => run.queue !== null),
+    queue: inserts.some(({ run }) => run.queue !== null || run.scheduleId !== null),
   };
   const { name, text, given: columns, input } = statementOf(shape);
   return {
@@ -169,9 +172,9 @@ const insertGrouped = insertedTogether(insertRuns, ({ run }) => run.id, "trigger
 
 const after = (ms: string): string => `app_now() + ${ms} * interval '1 ms'`;
 
-/** A delayed run is parked in a line of its own until its timer is due. */
+/** What triggers rarely have. A delayed run is parked in a line of its own until its timer is due. */
 const QUEUED = `, priority, case when delay_ms is not null then '${DELAY}' end, case when delay_ms is not null then app_now() end,
-      ${after("delay_ms")}, ${after("expires_in_ms")}`;
+      ${after("delay_ms")}, ${after("expires_in_ms")}, schedule_id`;
 
 const statements = new Map<string, ReturnType<typeof makeStatement>>();
 
@@ -225,7 +228,7 @@ function makeStatement(name: string, { keys, credentials, files, queue }: Shape)
   )${only(credentials, locked)}, ready as (
     ${keys ? oncePerKey(isReady) : `select * from given ${isReady}`}
   )${only(keys, `, claimed as (${claimKeys()})`)}, made as (
-    insert into run (${namesOf(RUN)}${only(queue, ", priority, line, parked_at, not_before, expires_at")})
+    insert into run (${namesOf(RUN)}${only(queue, ", priority, line, parked_at, not_before, expires_at, schedule_id")})
     select ${namesOf(RUN)}${only(queue, QUEUED)}
     from ready ${only(keys, `where ${HAS_ITS_KEY}`)}
     returning id

@@ -1,0 +1,148 @@
+import type { Database } from "#db/connection/pool.ts";
+import type { FireOutcome, MissedRule, OverlapRule, PauseReason } from "#domain/schedule.ts";
+
+/** What a caller says of a schedule. */
+export interface ScheduleTerms {
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly missed: MissedRule;
+  readonly overlap: OverlapRule;
+  /** Canonical JSON. */
+  readonly trigger: Buffer;
+}
+
+export interface Schedule extends ScheduleTerms {
+  readonly id: string;
+  readonly accountId: string;
+  readonly key: string;
+  readonly blueprintKey: string;
+  readonly nextAt: Date | null;
+  readonly queuedAt: Date | null;
+  readonly pausedReason: PauseReason | null;
+  readonly pausedDetail: string | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** A schedule for the API. */
+export interface ShownSchedule extends Schedule {
+  /** Of its credentials, one is locked after rejected logins: its times are left out until then. */
+  readonly lockedUntil: Date | null;
+  readonly lastDueAt: Date | null;
+  readonly lastOutcome: FireOutcome | null;
+  readonly lastRunId: string | null;
+}
+
+const COLUMNS = `schedule.id, schedule.account_id as "accountId", schedule.key, blueprint.key as "blueprintKey", schedule.cron,
+  schedule.time_zone as "timeZone", schedule.missed, schedule.overlap, schedule.trigger, schedule.next_at as "nextAt",
+  schedule.queued_at as "queuedAt", schedule.paused_reason as "pausedReason", schedule.paused_detail as "pausedDetail",
+  schedule.created_at as "createdAt", schedule.updated_at as "updatedAt"`;
+
+const LOCKED_UNTIL = `(select max(login_locked_until) from schedule_credential used
+  join credential on credential.id = used.credential_id
+  where used.schedule_id = schedule.id and login_locked_until > app_now())`;
+
+export async function findSchedule(
+  db: Database,
+  accountId: string,
+  key: string,
+): Promise<ShownSchedule | undefined> {
+  const rows = await db.query<ShownSchedule>(
+    `select ${COLUMNS}, ${LOCKED_UNTIL} as "lockedUntil", fire.due_at as "lastDueAt", fire.outcome as "lastOutcome",
+       fire.run_id as "lastRunId"
+     from schedule join blueprint on blueprint.id = schedule.blueprint_id
+       left join lateral (
+         select due_at, outcome, run_id from schedule_fire where schedule_id = schedule.id order by due_at desc limit 1
+       ) fire on true
+     where schedule.account_id = $1 and schedule.key = $2`,
+    [accountId, key],
+  );
+  return rows[0];
+}
+
+/** The account's schedule of this key, locked: one change at a time. */
+export async function lockSchedule(
+  tx: Database,
+  accountId: string,
+  key: string,
+): Promise<Schedule | undefined> {
+  const rows = await tx.query<Schedule>(
+    `select ${COLUMNS} from schedule join blueprint on blueprint.id = schedule.blueprint_id
+     where schedule.account_id = $1 and schedule.key = $2 for no key update of schedule`,
+    [accountId, key],
+  );
+  return rows[0];
+}
+
+export async function countSchedules(db: Database, accountId: string): Promise<number> {
+  const rows = await db.query<{ total: number }>(
+    "select count(*)::int as total from schedule where account_id = $1",
+    [accountId],
+  );
+  return rows[0]?.total ?? 0;
+}
+
+/** False: the account has a schedule of this key already. */
+export async function insertSchedule(
+  tx: Database,
+  schedule: ScheduleTerms & {
+    readonly id: string;
+    readonly accountId: string;
+    readonly key: string;
+    readonly blueprintId: string;
+    readonly nextMs: number;
+  },
+): Promise<boolean> {
+  const { id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs } = schedule;
+  const rows = await tx.query(
+    `insert into schedule (id, account_id, key, blueprint_id, cron, time_zone, missed, overlap, trigger, next_at, look_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::float8 / 1000), to_timestamp($10::float8 / 1000))
+     on conflict do nothing returning 1`,
+    [id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs],
+  );
+  return rows.length > 0;
+}
+
+/** Replaces what was said of it. It is not paused any more, and no run waits for an earlier one. */
+export async function updateSchedule(
+  tx: Database,
+  id: string,
+  terms: ScheduleTerms & { readonly blueprintId: string; readonly nextMs: number },
+): Promise<void> {
+  const { blueprintId, cron, timeZone, missed, overlap, trigger, nextMs } = terms;
+  await tx.query(
+    `update schedule set blueprint_id = $2, cron = $3, time_zone = $4, missed = $5, overlap = $6, trigger = $7,
+       next_at = to_timestamp($8::float8 / 1000), look_at = to_timestamp($8::float8 / 1000), queued_at = null,
+       paused_reason = null, paused_detail = null, paused_at = null, updated_at = app_now()
+     where id = $1`,
+    [id, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs],
+  );
+}
+
+export async function setScheduleCredentials(
+  tx: Database,
+  id: string,
+  credentialIds: readonly string[],
+): Promise<void> {
+  await tx.query("delete from schedule_credential where schedule_id = $1 and credential_id <> all($2)", [
+    id,
+    credentialIds,
+  ]);
+  await tx.query(
+    "insert into schedule_credential (schedule_id, credential_id) select $1, unnest($2::text[]) on conflict do nothing",
+    [id, credentialIds],
+  );
+}
+
+/** With what became of its times. Its runs stay. */
+export async function deleteSchedule(tx: Database, id: string): Promise<void> {
+  await tx.query("delete from schedule where id = $1", [id]);
+}
+
+/** The business time, in milliseconds since 1970. */
+export async function readNowMs(db: Database): Promise<number> {
+  const [row] = await db.query<{ nowMs: number }>(
+    `select (extract(epoch from app_now()) * 1000)::float8 as "nowMs"`,
+  );
+  return row?.nowMs ?? 0;
+}

@@ -1,0 +1,51 @@
+import { limits } from "./limits.ts";
+
+/** What becomes of times that passed while no worker was there: docs/schedules.md#missed-times. */
+export const MISSED_RULES = ["skip", "once", "all"] as const;
+export type MissedRule = (typeof MISSED_RULES)[number];
+
+/** What becomes of a time at which an earlier run has not ended: docs/schedules.md#overlapping-runs. */
+export const OVERLAP_RULES = ["skip", "queue", "cancel"] as const;
+export type OverlapRule = (typeof OVERLAP_RULES)[number];
+
+export const PAUSE_REASONS = ["credential_deleted", "blueprint_retired", "refused", "ended"] as const;
+export type PauseReason = (typeof PAUSE_REASONS)[number];
+
+/** What became of one time of a schedule. */
+export const FIRE_OUTCOMES = ["run", "missed", "overlap", "credential_locked", "refused"] as const;
+export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
+
+export const isScheduleKey = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(text);
+
+export interface DueTimes {
+  /** To be executed, in order. */
+  readonly due: readonly number[];
+  /** Left out by the rule for missed times. Of very many, the latest. */
+  readonly missed: readonly number[];
+  /** The first time that has not come; null: there is none any more. */
+  readonly nextMs: number | null;
+}
+
+/**
+ * The times from `firstMs` until now, by the rule for missed ones. After a long pause the times long before are not counted: with the
+ * rule `all`, at most the latest hundred are executed.
+ */
+export function planDueTimes(
+  next: (afterMs: number) => number | null,
+  { firstMs, nowMs, rule }: { readonly firstMs: number; readonly nowMs: number; readonly rule: MissedRule },
+): DueTimes {
+  const passed: number[] = [];
+  let atMs: number | null = firstMs;
+  for (let looked = 0; atMs !== null && atMs <= nowMs; atMs = next(atMs)) {
+    passed.push(atMs);
+    if (++looked === limits.scheduleTimesMax) atMs = Math.max(atMs, nowMs - limits.scheduleTimesMax * 60_000);
+  }
+  const latest = passed.slice(-limits.scheduleMadeUpMax);
+  const count = rule === "all" ? latest.length : isLate(latest, nowMs, rule) ? 0 : 1;
+  const first = Math.max(latest.length - count, 0);
+  return { due: latest.slice(first), missed: latest.slice(0, first), nextMs: atMs };
+}
+
+/** `skip`: the latest time is executed unless it is late. */
+const isLate = (passed: readonly number[], nowMs: number, rule: MissedRule): boolean =>
+  rule === "skip" && nowMs - (passed.at(-1) ?? nowMs) > limits.scheduleLateMs;
