@@ -6,7 +6,7 @@ import { Cron } from "croner";
  */
 export interface CronTimes {
   /** The first time after this instant, both in milliseconds since 1970; null: there is none any more. */
-  next(afterMs: number): number | null;
+  readonly next: (afterMs: number) => number | null;
 }
 
 const HOUR_MS = 3_600_000;

@@ -5,6 +5,7 @@ import { fireSchedules } from "#actions/schedules/fire-schedules.ts";
 import { assertRefused } from "../api/stage.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { moveClock } from "../clock.ts";
+import { must } from "#lib/assert.ts";
 import { until } from "../eventually.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
@@ -129,7 +130,7 @@ test("what could never run is refused by its field", async () => {
   assert.equal(none, undefined);
 });
 
-test("each time has one run, whoever looks and however often, with its trigger; a time that is not there yet has none", async () => {
+test("each time has one run, however many workers look, with its trigger; a time that is not there yet has none", async () => {
   await stopClock(installation, "2026-11-23T12:00:00Z");
   await put("daily", TERMS);
   await fire("2026-11-24T04:59:59Z");
@@ -261,8 +262,8 @@ test("a worker of the service looks by itself, and executes the run", async (t) 
   await put("minutely", { ...TERMS, cron: "* * * * *", time_zone: "UTC" });
   await moveClock(installation.database.db, "61 seconds");
   await until("its run is completed", async () => (await runs("status = 'completed'")).length > 0);
-  const [{ id = "" } = {}] = await runs("status = 'completed'");
-  const shown = await installation.command("runs", "show", id);
+  const [completed] = await runs("status = 'completed'");
+  const shown = await installation.command("runs", "show", must(completed, "a run").id);
   assert.match(shown.stdout, /^schedule +minutely$/m);
   await caller.delete("/schedules/minutely");
   await until("nothing is left to do", async () => (await runs("ended_at is null")).length === 0);

@@ -159,7 +159,7 @@ export async function readSchedule(
   return schedule;
 }
 
-/** `DELETE /schedules/{scheduleKey}`. Runs that it began go on. Throws Problem 404, then 403. */
+/** `DELETE /schedules/{scheduleKey}`. Runs that it began continue. Throws Problem 404, then 403. */
 export async function deleteSchedule(
   services: Needs<"db" | "signing">,
   caller: Caller,
