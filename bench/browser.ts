@@ -14,6 +14,8 @@ import { doSteps, openStage, type Stage } from "../test/browser/stage.ts";
 import { renderLines } from "./lines.ts";
 
 const { values: options } = parseArgs({
+  // After the name of the bench.
+  args: process.argv.slice(3),
   options: {
     rounds: { type: "string", default: "15" },
     markdown: { type: "boolean" },
@@ -91,7 +93,9 @@ async function ours(stage: Stage, watch: Watch): Promise<number> {
 
 /** What an author would write without Latchkey. */
 async function bare(program: string, { url }: Target, watch: Watch): Promise<number> {
-  const browser = await chromium.launch({ executablePath: program, chromiumSandbox: true, env: {} });
+  // As root, the sandbox needs another user, which a bare script does not have.
+  const chromiumSandbox = process.getuid?.() !== 0;
+  const browser = await chromium.launch({ executablePath: program, chromiumSandbox, env: {} });
   try {
     const page = await (await browser.newContext()).newPage();
     watch.begun();
