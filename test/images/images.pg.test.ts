@@ -37,11 +37,15 @@ describe("the images", { skip: whyNoImages() ?? false, timeout: 3 * BUILD_MS }, 
     { timeout: BUILD_MS },
   );
 
-  after(async () => {
-    await containers?.[Symbol.asyncDispose]();
-    await database?.close();
-    await installation?.[Symbol.asyncDispose]();
-  });
+  after(
+    async () => {
+      // Some ten gigabytes of files.
+      await containers?.[Symbol.asyncDispose]();
+      await database?.close();
+      await installation?.[Symbol.asyncDispose]();
+    },
+    { timeout: BUILD_MS },
+  );
 
   /** Starts `latchkey serve` in a container; gives its address once it is ready, and how long that took. */
   async function serve(
