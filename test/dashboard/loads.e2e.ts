@@ -131,7 +131,8 @@ nodes:
     const picture = page.getByAltText(/The page at steps\[1\]/);
     await until(
       "the picture is shown",
-      async () => Number(await picture.evaluate("(image) => image.naturalWidth")) > 0,
+      async () =>
+        (await picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)) > 0,
     );
     assert.deepEqual(await axeLightAndDark(page), [], `${width}`);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), false);
