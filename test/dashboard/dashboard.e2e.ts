@@ -125,6 +125,24 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   for (const code of copied.split("\n")) assert.match(code, /^R(-[2-9A-HJ-NP-Z]{4}){5}$/);
   await page.getByRole("button", { name: "I've saved these codes" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
+  // Codes that were lost are replaced. The password is asked for, and the second factor if it was given long ago.
+  await page.goto(`${url}/dashboard/me`);
+  await page.getByRole("button", { name: "New recovery codes" }).click();
+  await page.getByRole("dialog").getByLabel("Confirm your password", { exact: true }).fill(admin.password);
+  await assertAccessible("new recovery codes");
+  await page.getByRole("button", { name: "Replace", exact: true }).click();
+  const made = page.getByRole("dialog", { name: "Your recovery codes" }).locator("pre");
+  const confirming = page.getByRole("dialog", { name: "Confirm that it is you" });
+  await made.or(confirming).first().waitFor();
+  if (await confirming.isVisible()) {
+    await confirming.getByLabel("Code").fill(copied.split("\n")[0] ?? "");
+    await confirming.getByRole("button", { name: "Confirm" }).click();
+  }
+  await made.waitFor();
+  const codes = (await made.innerText()).split("\n");
+  assert.equal(codes.length, 10);
+  assert.ok(!copied.split("\n").some((code) => codes.includes(code)));
+  await page.getByRole("button", { name: "I've saved it" }).click();
   await context.close();
 });
 

@@ -8,6 +8,7 @@ import { PasswordForm } from "../parts/password-form.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
 import { NewSecondFactor } from "../shell/new-second-factor.tsx";
+import { RecoveryCodes } from "./recovery-codes.tsx";
 
 export function OwnSignInPage() {
   const me = useSignedIn();
@@ -30,13 +31,7 @@ export function OwnSignInPage() {
             <Title order={2} mb="md">
               Second factor
             </Title>
-            {me.has_second_factor ? (
-              <Text size="sm">
-                An authenticator app is set up. {me.recovery_codes_left} recovery codes are left.
-              </Text>
-            ) : (
-              <NewSecondFactor />
-            )}
+            {me.has_second_factor ? <RecoveryCodes /> : <NewSecondFactor />}
           </Paper>
         </SimpleGrid>
         <OwnSessions />
