@@ -55,8 +55,9 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-const isOfTier = (file: string, tier: Tier): boolean =>
-  !(file in NAMED_ONLY) && (tier === "all" || !(file in ALL_ONLY));
+function isOfTier(file: string, tier: Tier): boolean {
+  return !(file in NAMED_ONLY) && (tier === "all" || !(file in ALL_ONLY));
+}
 
 /** `serverPid` is null for a server that was given. */
 async function withServer<T>(
