@@ -133,8 +133,12 @@ test("a wait without a limit and rows that contradict each other are found", asy
 for (const pair of pairs) {
   const name = nameOf(pair);
   if (!ONLY.test(name)) continue;
-  test(`${name}: no order of their statements ends in a deadlock, an error or broken rows`, async () => {
-    const wrong = await explore(pair);
-    if (wrong.length > 0) assert.fail(`${wrong.length} orders:\n  ${wrong.join("\n  ")}`);
-  });
+  test(
+    `${name}: no order of their statements ends in a deadlock, an error or broken rows`,
+    { timeout: 600_000 },
+    async () => {
+      const wrong = await explore(pair);
+      if (wrong.length > 0) assert.fail(`${wrong.length} orders:\n  ${wrong.join("\n  ")}`);
+    },
+  );
 }
