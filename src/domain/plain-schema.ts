@@ -40,6 +40,10 @@ const TYPES: ReadonlyMap<string, Check> = new Map(
   }),
 );
 
+/** Texts and whole numbers, by their type or as the members of a list. */
+const areComparedByIdentity = ({ type, enum: members }: JsonObject): boolean =>
+  type === "string" || type === "integer" || (Array.isArray(members) && members.every(isText));
+
 /** The check of a keyword; null: not with this argument. A keyword says nothing of values of another type. */
 type Keyword = (argument: unknown, schema: JsonObject) => Check | null;
 
@@ -77,7 +81,7 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
     },
     // Other items are compared by their parts. What has the wrong type is refused by `items`.
     uniqueItems: (isWanted, { items }) =>
-      isWanted === true && isJsonObject(items) && (items["type"] === "string" || items["type"] === "integer")
+      isWanted === true && isJsonObject(items) && areComparedByIdentity(items)
         ? (value) => !Array.isArray(value) || new Set(value).size === value.length
         : null,
     minProperties: byLimit((min) => (value) => !isJsonObject(value) || Object.keys(value).length >= min),

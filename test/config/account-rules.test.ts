@@ -161,7 +161,9 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
   [
     "a planned key of an endpoint is refused by name",
     "account: acme\nwebhooks: [{ url: https://a.example/x, secret_env: X }]\n",
-    ["2:40 webhooks[0].secret_env `secret_env` is not built yet; remove it"],
+    [
+      "2:40 webhooks[0].secret_env `secret_env` is not built yet; `latchkey webhooks rotate` makes the secret and shows it once",
+    ],
   ],
 ];
 

@@ -17,7 +17,7 @@ test("of the examples with planned keys, exactly what is not built and the dots 
   assert.deepEqual(check(folder("page-3")).problems, [
     "account.yaml:9:35 branding.logo_url is not an image; embed the image itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)",
     "account.yaml:9:76 branding.support_url must be a web address that begins with https://, or mailto: and an email address",
-    "account.yaml:11:63 webhooks[0].secret_env `secret_env` is not built yet; remove it",
+    "account.yaml:11:63 webhooks[0].secret_env `secret_env` is not built yet; `latchkey webhooks rotate` makes the secret and shows it once",
   ]);
 });
 

@@ -33,6 +33,8 @@ const IN_SQL: Readonly<Record<string, string>> = {
   "db/document-sources.ts":
     "keeps the text of a version; it is shown only while it says what the verified version says",
   "db/operators/operator-credentials.ts": "shows keys of Blueprints",
+  "db/schedules/schedules.ts": "shows keys of Blueprints",
+  "db/schedules/schedule-fires.ts": "finds the keys of Blueprints; the trigger verifies what it runs",
   "db/runs/review-presence.ts": "shows names of operators",
   "db/operators/operator-tokens.ts": "reads by readGenuine, writes signed rows; lists for admins",
   "db/credentials/vault-keys.ts": "reads by readGenuine, writes signed rows",

@@ -75,7 +75,7 @@ test("every kind of field reaches the login: what was left empty does not exist 
 test("a form with a file is multipart, and no other form is taken for it", async () => {
   const url = await openSession();
   const page = await (await fetch(url)).text();
-  assert.match(page, /<form[^>]* enctype="multipart\/form-data"/);
+  assert.match(page, /<form[^>]*\senctype="multipart\/form-data"/);
   const csrf = /name="_csrf" value="([^"]*)"/.exec(page)?.[1] ?? "";
   const urlencoded = await fetch(url, {
     method: "POST",

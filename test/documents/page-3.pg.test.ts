@@ -129,7 +129,7 @@ test("exactly what is not built, and dots for an address, are refused, by name a
   assert.deepEqual(await of("account"), [
     "9:35 branding.logo_url is not an image; embed the image itself: `data:image/png;base64,…` with the output of `base64 -w0 logo.png` (PNG, JPEG or WebP, at most 32 KiB)",
     "9:76 branding.support_url must be a web address that begins with https://, or mailto: and an email address",
-    "11:63 webhooks[0].secret_env `secret_env` is not built yet; remove it",
+    "11:63 webhooks[0].secret_env `secret_env` is not built yet; `latchkey webhooks rotate` makes the secret and shows it once",
   ]);
   assert.deepEqual(await of("strategy"), []);
   assert.deepEqual(await of("blueprint"), []);
