@@ -15,6 +15,7 @@ import { nodeContext } from "./node-context.ts";
 import { expressionsOf } from "./node-expressions.ts";
 import { RunFailure, RunQueued, RunParked, RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
+import { bothNets } from "./redaction/both-nets.ts";
 import { showAnswer } from "./redaction/show-answer.ts";
 import { openLimit, type TimeLimit } from "./waiting/open-limit.ts";
 import { encodeRecords, type RecordCounts } from "./outputs/spool.ts";
@@ -226,12 +227,11 @@ function failureOf(run: RunContext, planned: PlannedNode, error: unknown): RunFa
   // Only the node's own time limit aborts with this kind of signal.
   if (error instanceof DOMException && error.name === "TimeoutError") return overTime(planned.node.id);
   const place = `Node ${planned.node.id}: `;
-  // Targets can influence them, for example by the host of a redirect.
-  if (error instanceof OutboundError)
-    return new RunFailure("target", run.redact.message(place + error.message));
-  if (error instanceof NodeFailure) {
-    return new RunFailure(error.kind ?? usualKind(planned), run.redact.message(place + error.message));
-  }
+  // Targets can influence them, for example by the host of a redirect, or by the names in a browser's page.
+  const nets = bothNets(run.door, run.redact);
+  if (error instanceof OutboundError) return new RunFailure("target", nets.message(place + error.message));
+  if (error instanceof NodeFailure)
+    return new RunFailure(error.kind ?? usualKind(planned), nets.message(place + error.message));
   if (error instanceof ExpressionError) return new RunFailure("data", place + error.message);
   run.services.log.error(
     { runId: run.run.id, node: planned.node.id, ...describeError(error) },

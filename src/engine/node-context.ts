@@ -7,6 +7,7 @@ import { loopTurns } from "./loop-turns.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { keepEvidence } from "./outputs/keep-evidence.ts";
 import { writeResult } from "./outputs/record-outputs.ts";
+import { bothNets } from "./redaction/both-nets.ts";
 import { RunStopped } from "./run-ended.ts";
 import type { NodeOutput, PlannedNode, RunContext } from "./run-context.ts";
 import { watchAnswers, type StepNotes } from "./step-notes.ts";
@@ -55,7 +56,11 @@ export function nodeContext(
     browse: async (work, { downloadBytesMax } = {}) =>
       await writes.toItsEnd(
         async (late) =>
-          await target.browse(late, { redact: run.redact, downloadBytesMax, whileWaiting }, work),
+          await target.browse(
+            late,
+            { nets: bothNets(run.door, run.redact), downloadBytesMax, whileWaiting },
+            work,
+          ),
       ),
     keepFile: async (bytes) => await run.scratch.keep(bytes),
     keepEvidence: async (evidence) => {

@@ -2,7 +2,8 @@ import { type StepsMeans, runSteps } from "#answers/browser/run-steps.ts";
 import type { StepConfig } from "#answers/browser/define-step.ts";
 import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import { browseAs, browseToLogIn, type BrowseMeans } from "#engine/login/browse.ts";
-import { makeRedactor } from "#engine/redaction/redact.ts";
+import { openBothNets } from "#engine/redaction/both-nets.ts";
+import { openRunSecrets } from "#engine/redaction/run-secrets.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { openLog } from "#lib/log.ts";
@@ -44,7 +45,7 @@ export async function openStage(
     login: null,
     jar: openJar(),
     beforeHop: null,
-    redactor: () => makeRedactor(secrets),
+    nets: () => openBothNets(openRunSecrets(secrets)),
   };
   return {
     means,

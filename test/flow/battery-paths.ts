@@ -8,7 +8,7 @@ import { textCell, xlsx } from "../nodes/office-files.ts";
  * Blueprint whose run is made to go that way. The secret is typed into a form, and the target gives it back wherever it can.
  */
 export interface LeakPath {
-  /** The target puts the secret into what is kept: only the redactor stands between. Elsewhere nothing may depend on it. */
+  /** The target puts the secret into what is kept or shown: only the nets stand between. Elsewhere nothing may depend on them. */
   readonly echoes?: true;
   /** An author's expression changes what was given back, so that nothing finds it: only the door stands between. */
   readonly changes?: true;
@@ -21,6 +21,8 @@ export interface LeakPath {
   readonly secret?: (canary: string) => string;
   /** The nodes, two spaces deep; one that reads records where there is none. */
   readonly nodes?: string;
+  /** Starts a browser. */
+  readonly browses?: true;
   /** Where the strategy's requests go, if not to the target. */
   readonly host?: "dead" | "https";
   /** Answers everything of this path; `secret` is what was typed. */
@@ -60,6 +62,7 @@ const hostPart = (secret: string): string => /[a-p]{20,63}/.exec(secret)?.[0] ??
 
 const LOGINS: Readonly<Record<string, LeakPath>> = {
   "login: refused, with the secret in the answer": {
+    echoes: true,
     login: form(),
     answer: (response, secret) =>
       void response.writeHead(403, latin1(secret), { "x-said": latin1(secret) }).end(secret),
@@ -77,18 +80,22 @@ const LOGINS: Readonly<Record<string, LeakPath>> = {
       void response.writeHead(303, { location: latin1(`http://[${secret}`) }).end(),
   },
   "login: nothing to extract in the page": {
+    echoes: true,
     login: form("\n      extract: { opened: { css: '#token' } }"),
     answer: (response, secret) => void response.end(`<p>${secret}</p>`),
   },
   "login: an answer that is not JSON": {
+    echoes: true,
     login: form("\n      extract: { opened: { json: token } }"),
     answer: (response, secret) => void response.end(`${secret} {`),
   },
   "login: an expectation of the answer fails": {
+    echoes: true,
     login: form("\n      expect: { json: said = 1 }"),
     answer: json((secret) => ({ said: secret })),
   },
   "login: an expression fails on the answer": {
+    echoes: true,
     login: form("\n      extract: { opened: { json: $number(said) } }"),
     answer: json((secret) => ({ said: secret })),
   },
@@ -181,13 +188,18 @@ const EXCHANGES: Readonly<Record<string, LeakPath>> = {
     answer: (response, secret) => void setTimeout(() => response.end(secret), 400).unref(),
   },
   "answer: a status that is not expected": {
+    echoes: true,
     answer: (response, secret) => void response.writeHead(500, latin1(secret)).end(secret),
   },
   "answer: a text that is not there": {
+    echoes: true,
     nodes: read("request: { url: {PATH} }, records: items, expect: { text: 'welcome' }"),
     answer: (response, secret) => void response.end(secret),
   },
-  "answer: no JSON": { answer: (response, secret) => void response.end(`${secret}{"`) },
+  "answer: no JSON": {
+    echoes: true,
+    answer: (response, secret) => void response.end(`${secret}{"`),
+  },
   "answer: no text, of a type that is named like the secret": {
     secret: hostPart,
     echoes: true,
@@ -196,6 +208,7 @@ const EXCHANGES: Readonly<Record<string, LeakPath>> = {
       void response.setHeader("content-type", `text/${hostPart(secret)}`).end(Buffer.from([0xff, 0xfe, 0])),
   },
   "answer: no text, of a type that is longer than a message shows": {
+    echoes: true,
     secret: (canary) => hostPart(canary).repeat(2),
     nodes: read(TEXT, parsed("json")),
     answer: (response, secret) =>
@@ -205,14 +218,17 @@ const EXCHANGES: Readonly<Record<string, LeakPath>> = {
 
 const KEPT: Readonly<Record<string, LeakPath>> = {
   "records: the list is a text": {
+    echoes: true,
     nodes: read("request: { url: {PATH} }, records: said"),
     answer: json((secret) => ({ said: secret })),
   },
   "records: the expression fails on the answer": {
+    echoes: true,
     nodes: read("request: { url: {PATH} }, records: $number(said)"),
     answer: json((secret) => ({ said: secret })),
   },
   "records: the expression throws the answer": {
+    echoes: true,
     nodes: read("request: { url: {PATH} }, records: $error(said)"),
     answer: json((secret) => ({ said: secret })),
   },
@@ -310,6 +326,51 @@ const CHANGED: Readonly<Record<string, LeakPath>> = {
   },
 };
 
+const page = (response: ServerResponse, body: string): void =>
+  void response
+    .setHeader("content-type", "text/html; charset=utf-8")
+    .end(`<!doctype html><title>Portal</title>${body}`);
+const inHtml = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+const FORM =
+  "<form method=post><label>Secret <input name=secret type=password></label><button>Go</button></form>";
+/** A page that shows the secret as a text, as the name of a button and in its console. */
+const showing = (secret: string): string =>
+  `<h1>${inHtml(secret)}</h1><button>${inHtml(secret)}</button><script>console.error(${JSON.stringify(secret).replaceAll("<", "\\u003c")})</script>`;
+
+/** What operators are shown of a page when a step fails. */
+const BROWSERS: Readonly<Record<string, LeakPath>> = {
+  "browser: a login fails on a page that shows the secret": {
+    echoes: true,
+    browses: true,
+    login: `
+  type: browser
+  steps:
+    - goto: {PATH}
+    - fill: { label: Secret, with: "{{ $credential.secret }}" }
+    - click: { role: button, name: Go }
+    - click: { role: button, name: Next }
+      timeout: 500ms`,
+    secret: hostPart,
+    answer: (response, secret, { method }) => page(response, method === "POST" ? showing(secret) : FORM),
+  },
+  "browser: a step fails on a page that shows the secret": {
+    echoes: true,
+    browses: true,
+    login: form(),
+    nodes: `  - id: read
+    type: browser
+    credential: slot
+    retry: { attempts: 1 }
+    steps:
+      - goto: {PATH}
+      - click: { role: button, name: Next }
+        timeout: 500ms
+      - extract: { fields: { title: h1 } }
+  - { id: out, type: output, refKey: out, from: read }`,
+    answer: (response, secret) => page(response, showing(secret)),
+  },
+};
+
 function echoes(secret: string): Readonly<Record<string, string>> {
   const byWriter = Object.entries(WRITERS).map(([name, write]): [string, string] => [name, write(secret)]);
   return {
@@ -327,6 +388,7 @@ export const LEAK_PATHS: Readonly<Record<string, LeakPath>> = {
   ...EXCHANGES,
   ...KEPT,
   ...CHANGED,
+  ...BROWSERS,
 };
 
 export const DEFAULT_LOGIN = '\n  type: headers\n  headers: { X-Secret: "{{ $credential.secret }}" }';

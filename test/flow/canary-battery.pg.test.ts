@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
 import { guardRows } from "#db/signing/signed-rows.ts";
+import { openProgram } from "../browser/program.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { putStrategyInForce } from "../in-force.ts";
 import { signingOf } from "../invariants.ts";
@@ -22,7 +23,10 @@ import { dumpDatabase, formsOf, readFolder, recordAnswers, search, type Surface 
 /** Letters that no encoding changes and no case: what a message cuts off, or what an escape mangles, is found by its rest. */
 const letters = (count: number): string =>
   Array.from(randomBytes(count), (byte) => "abcdefghijklmnop"[byte & 15]).join("");
-const PATHS = Object.entries(LEAK_PATHS).map(([name, path], index) => ({ name, path, key: `path-${index}` }));
+/** Browsers only start in the tier of all tests. */
+const PATHS = Object.entries(LEAK_PATHS)
+  .map(([name, path], index) => ({ name, path, key: `path-${index}` }))
+  .filter(({ path }) => tier === "all" || path.browses !== true);
 
 /** Two parts that all canaries of an installation share stand at either end, so that large places are searched once. */
 interface Canaries {
@@ -122,7 +126,9 @@ async function runBattery(rounds: number, workerEnvironment: Record<string, stri
   await db.query("alter table run_result add constraint planted check (key <> 'refused_by_the_database')");
   const key = await installation.createKey("acme");
   const [apiMetrics, workerMetrics] = [String(await freePort()), String(await freePort())];
-  const seen = { LATCHKEY_ACCESS_LOG: "on" };
+  const browser = tier === "all" ? await openProgram() : null;
+  opened.defer(() => browser?.remove());
+  const seen = { LATCHKEY_ACCESS_LOG: "on", ...(browser && { LATCHKEY_BROWSER: browser.path }) };
   const [api] = await Promise.all([
     installation.serveProcess({ ...seen, LATCHKEY_METRICS_PORT: apiMetrics }, ["api"]),
     installation.serveProcess({ ...seen, ...workerEnvironment, LATCHKEY_METRICS_PORT: workerMetrics }, [

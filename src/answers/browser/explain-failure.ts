@@ -14,6 +14,9 @@ export interface Focus {
   found: Locator | null;
 }
 
+/** Of a text that a page shows; null: it is not known what is secret, so nothing of the page is said. */
+type Clean = Awaited<ReturnType<StepRun["browser"]["cleaner"]>>;
+
 /** How long the explanation of a failure may take. */
 const LOOK_MS = 2_000;
 
@@ -33,14 +36,16 @@ export async function explainFailure(
   if (run.page.isClosed()) return new StepFailure("browser_crashed", "the page was closed");
   const known = knownFailure(error, run);
   if (known !== null && !isOfPage(known)) return known;
-  const obstacle = await findObstacle(run);
+  const clean = await run.browser.cleaner();
+  const obstacle = await findObstacle(run, clean);
   if (obstacle !== null) return obstacle;
-  const failure = known ?? (await lookedFor(error, run, focus));
+  const failure = known ?? (await lookedFor(error, run, focus, clean));
   const refused = run.browser.refused();
   const origins = refused.slice(0, 5).map(({ origin, count }) => `${origin} (${count})`);
   const note = origins.length === 0 ? "" : `; refused requests of the page: ${origins.join(", ")}`;
-  const instead = known === null || focus.rendered === null ? "" : await foundInstead(run, focus.rendered);
-  return new StepFailure(failure.code, `${failure.message}${instead}${at(run)}${note}`);
+  const instead =
+    known === null || focus.rendered === null ? "" : await foundInstead(run, focus.rendered, clean);
+  return new StepFailure(failure.code, `${failure.message}${instead}${at(run, clean)}${note}`);
 }
 
 /** What was found instead may explain it. */
@@ -71,15 +76,15 @@ function navigationFailure(error: unknown, run: StepRun): StepFailure | null {
 }
 
 /** The page's URL without its query, which may have tokens. */
-function at(run: StepRun): string {
+function at(run: StepRun, clean: Clean): string {
   const url = URL.parse(run.page.url());
-  return url === null || url.origin === "null"
+  return url === null || url.origin === "null" || clean === null
     ? ""
-    : `; the page is ${shorten(url.origin + url.pathname, 200)}`;
+    : `; the page is ${shorten(clean(url.origin + url.pathname), 200)}`;
 }
 
 /** The state of what the step looked for. */
-async function lookedFor(error: unknown, run: StepRun, focus: Focus): Promise<StepFailure> {
+async function lookedFor(error: unknown, run: StepRun, focus: Focus, clean: Clean): Promise<StepFailure> {
   const { written: locator, rendered, found } = focus;
   if (locator === null || rendered === null || found === null)
     return error instanceof Error && error.name === "TimeoutError"
@@ -89,10 +94,10 @@ async function lookedFor(error: unknown, run: StepRun, focus: Focus): Promise<St
   if (count === 0)
     return new StepFailure(
       "not_found",
-      `there is no ${describeLocator(locator)}${await foundInstead(run, rendered)}`,
+      `there is no ${describeLocator(locator)}${await foundInstead(run, rendered, clean)}`,
     );
   if (count > 1) {
-    const matches = await describeMatches(found, count);
+    const matches = await describeMatches(found, count, clean);
     return new StepFailure(
       "ambiguous",
       `${count} elements match ${describeLocator(locator)}: ${matches}; use \`exact\`, \`in\` or \`nth\``,
@@ -106,8 +111,8 @@ async function lookedFor(error: unknown, run: StepRun, focus: Focus): Promise<St
 }
 
 /** `; there are: "Log in", "Help"`, or nothing. */
-async function foundInstead(run: StepRun, locator: LocatorConfig): Promise<string> {
-  const names = nearestTo(locator, await namesIn(run.page.locator("css=:root")));
+async function foundInstead(run: StepRun, locator: LocatorConfig, clean: Clean): Promise<string> {
+  const names = nearestTo(locator, await namesIn(run.page.locator("css=:root"), clean));
   return names.length === 0
     ? ""
     : `; there are: ${names.map(({ role, name }) => `${role} "${name}"`).join(", ")}`;
@@ -115,18 +120,20 @@ async function foundInstead(run: StepRun, locator: LocatorConfig): Promise<strin
 
 const SHOWN_MATCHES_MAX = 5;
 
-async function describeMatches(found: Locator, count: number): Promise<string> {
+async function describeMatches(found: Locator, count: number, clean: Clean): Promise<string> {
   const shown = Math.min(count, SHOWN_MATCHES_MAX);
   const all: string[] = [];
   for (let index = 0; index < shown; index++) {
-    const [named] = await namesIn(found.nth(index));
+    const [named] = await namesIn(found.nth(index), clean);
     all.push(named === undefined ? `nth ${index}` : `${named.role} "${named.name}"`);
   }
   return `${all.join(", ")}${count > shown ? ", …" : ""}`;
 }
 
-async function namesIn(element: Locator): Promise<readonly Named[]> {
-  return namesOf(await quiet(element.ariaSnapshotJSON({ timeout: LOOK_MS }), null));
+async function namesIn(element: Locator, clean: Clean): Promise<readonly Named[]> {
+  return clean === null
+    ? []
+    : namesOf(await quiet(element.ariaSnapshotJSON({ timeout: LOOK_MS }), null), clean);
 }
 
 /** The page may be gone, or hang: then there is nothing to say. */
@@ -144,14 +151,17 @@ const CAPTCHA =
   'css=iframe[src*="recaptcha/"], iframe[src*="hcaptcha.com"], iframe[src*="challenges.cloudflare.com"], iframe[src*="arkoselabs"], .g-recaptcha, .h-captcha, .cf-turnstile';
 
 /** What no step can overcome. */
-async function findObstacle(run: StepRun): Promise<StepFailure | null> {
+async function findObstacle(run: StepRun, clean: Clean): Promise<StepFailure | null> {
   const captchas = await quiet(run.page.locator(CAPTCHA).filter({ visible: true }).count(), 0);
   if (captchas > 0)
-    return new StepFailure("captcha", `the page asks for a captcha, which a person must solve${at(run)}`);
+    return new StepFailure(
+      "captcha",
+      `the page asks for a captcha, which a person must solve${at(run, clean)}`,
+    );
   if (run.place !== "login") return null;
   const passwords = await quiet(run.page.locator('css=input[type="password"]').count(), 1);
   const passkeys = run.page.getByRole("button", { name: /passkey|security key/i });
   return passwords === 0 && (await quiet(passkeys.filter({ visible: true }).count(), 0)) > 0
-    ? new StepFailure("passkey_only", `the page offers only a passkey${at(run)}`)
+    ? new StepFailure("passkey_only", `the page offers only a passkey${at(run, clean)}`)
     : null;
 }

@@ -11,8 +11,11 @@ export interface Named {
 const NAMES_MAX = 2_000;
 const SHOWN_MAX = 4;
 
-/** The named elements of the driver's snapshot of a page. Only roles and names: values of fields are left out. */
-export function namesOf(snapshot: unknown): readonly Named[] {
+/**
+ * The named elements of the driver's snapshot of a page. Only roles and names: values of fields are left out. `clean` removes secrets
+ * from a name, before it is shortened.
+ */
+export function namesOf(snapshot: unknown, clean: (text: string) => string): readonly Named[] {
   const found: Named[] = [];
   const visit = (part: Json): void => {
     if (found.length >= NAMES_MAX) return;
@@ -20,7 +23,7 @@ export function namesOf(snapshot: unknown): readonly Named[] {
     if (!isJsonObject(part)) return;
     const { role, name, children } = part;
     if (typeof role === "string" && typeof name === "string" && role !== "text" && name.trim() !== "")
-      found.push({ role, name: shorten(name.trim()) });
+      found.push({ role, name: shorten(clean(name.trim())) });
     if (children !== undefined) visit(children);
   };
   visit(snapshot as Json);

@@ -26,6 +26,11 @@ export interface StepBrowser {
   enterSecret(field: Locator, value: string, how: "fill" | "type", timeoutMs: number): Promise<void>;
   refused(): readonly RefusedRequest[];
   /**
+   * Removes secrets from a text of the page: to be called before the text is cut, which would leave a part that nothing finds. Null: it
+   * is not known what is secret.
+   */
+  cleaner(): Promise<((text: string) => string) | null>;
+  /**
    * What a page shows, without secrets and values of fields. `marked`: the elements that the step is about. Null: the page is gone or
    * does not answer, or it is not known what is secret.
    */

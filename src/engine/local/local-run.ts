@@ -297,7 +297,7 @@ function replayedTargets(
     return {
       send: async (request) => await send(request, origins),
       jar,
-      browse: async (signal, { redact, ...may }, work) => {
+      browse: async (signal, { nets, ...may }, work) => {
         if (tape === null) throw new StepFailure("browser_missing", NO_PAGES);
         const login = new Secret<LoginSession>({
           headers: {},
@@ -306,7 +306,7 @@ function replayedTargets(
           browser: (slot !== null && pages?.storage[slot]) || undefined,
         });
         const means = { browsers, origins, resources: [], login, jar, beforeHop: null, tape };
-        return await browseAs({ ...means, redactor: () => redact, ...may }, signal, work);
+        return await browseAs({ ...means, nets: () => nets, ...may }, signal, work);
       },
       close: async () => {},
     };

@@ -13,8 +13,8 @@ import type { BrowserState } from "#outbound/browser/state.ts";
 import type { PageTape } from "#outbound/browser/tape.ts";
 import type { CapturedSession, LoginBrowser, LoginSession } from "#strategies/define-login.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
-import type { AnswerOf } from "#engine/redaction/hide-tokens.ts";
-import type { Redactor } from "#engine/redaction/redact.ts";
+import type { BothNets } from "#engine/redaction/both-nets.ts";
+import { withoutTokens, type AnswerOf } from "#engine/redaction/hide-tokens.ts";
 import { cookieSecrets } from "#engine/redaction/run-secrets.ts";
 import { lookAtPage } from "./look-at-page.ts";
 import type { BeforeHop } from "./record-use.ts";
@@ -33,8 +33,8 @@ export interface BrowseMeans {
   /** Records each origin before it receives anything of a credential. */
   readonly beforeHop: BeforeHop | null;
   readonly mayLeave?: MayLeave | undefined;
-  /** Finds the secrets of the run in what a page shows; null: it can't, so nothing is shown. */
-  readonly redactor: () => Redactor | null;
+  /** Find the secrets of the run in what a page shows; null: they can't, so nothing is shown. */
+  readonly nets: () => BothNets | null;
   /** Called with the wait for a browser's place, if there is none: its time is not the run's. */
   readonly whileWaiting?: ((wait: () => Promise<void>) => Promise<void>) | undefined;
   /** For a local run: records what the pages are answered, or answers them. */
@@ -115,11 +115,18 @@ async function withBrowser<T>(
 }
 
 function stepBrowser(
-  { origins, expired, redactor }: BrowseMeans,
+  { origins, expired, nets }: BrowseMeans,
   browser: OpenBrowser,
   of: AnswerOf,
   signal: AbortSignal,
 ): StepBrowser {
+  const cleaner = async (): Promise<((text: string) => string) | null> => {
+    const both = nets();
+    if (both === null || browser.failure !== null) return null;
+    // What the login has been given so far is not known from answers, as in logins by requests.
+    if (of === "login") both.add(await tokensOf(browser));
+    return (text) => withoutTokens(both.message(text), of);
+  };
   return {
     signal,
     expired: expired ?? null,
@@ -128,12 +135,10 @@ function stepBrowser(
     enterSecret: async (field, value, how, timeoutMs) =>
       await ours(async () => await browser.fillSecret(field, new Secret(value), { how, timeoutMs })),
     refused: () => browser.refused(),
+    cleaner,
     look: async (page, marked) => {
-      const redact = redactor();
-      if (redact === null || browser.failure !== null) return null;
-      // What the login has been given so far is not known from answers, as in logins by requests.
-      if (of === "login") redact.add(await tokensOf(browser));
-      return await lookAtPage(browser, page, marked, { redact, of });
+      const clean = await cleaner();
+      return clean && (await lookAtPage(browser, page, marked, clean));
     },
     ended: () => (browser.failure === null ? null : failureOf(browser.failure)),
   };

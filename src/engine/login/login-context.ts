@@ -14,9 +14,10 @@ import type { OAuthLogin } from "#strategies/oauth/oauth-access.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
+import { openBothNets } from "#engine/redaction/both-nets.ts";
 import { browseToLogIn, type BrowseMeans } from "./browse.ts";
 import type { CredentialFields, LoginCourse } from "./login-values.ts";
-import { redactorOfCourse } from "./login-course.ts";
+import { secretsOfCourse } from "./login-course.ts";
 import type { BeforeHop } from "./record-use.ts";
 import { openTarget, type TargetSession } from "./target-session.ts";
 
@@ -95,9 +96,12 @@ export function loginContext(
       const resources = resourcesOf(request.strategy.strategy);
       const { whileWaiting } = request;
       const place = { browsers: means.browsers, origins, resources, beforeHop, mayLeave, whileWaiting };
-      const redactor = () =>
-        redactorOfCourse(request.strategy.strategy, fields, courseOf(watched, jar, codes).session);
-      return await browseToLogIn({ ...place, login: null, jar, redactor }, signal, work);
+      const nets = () => {
+        const { session } = courseOf(watched, jar, codes);
+        const secrets = secretsOfCourse(request.strategy.strategy, fields, session);
+        return secrets && openBothNets(secrets);
+      };
+      return await browseToLogIn({ ...place, login: null, jar, nets }, signal, work);
     },
     within: async (session, work) => {
       const target = openAs(new Secret(session));

@@ -6,7 +6,9 @@ import { Secret } from "#lib/secret.ts";
 import { LoginFailure, type LoginSession } from "#strategies/define-login.ts";
 import type { CredentialFields, LoginCourse } from "./login-values.ts";
 import { secretValues } from "./login-secrets.ts";
-import { makeRedactor, type Redactor } from "#engine/redaction/redact.ts";
+import { openDoor } from "#engine/redaction/door.ts";
+import { redactorOf } from "#engine/redaction/redact.ts";
+import { openRunSecrets, type RunSecrets } from "#engine/redaction/run-secrets.ts";
 import { showAnswer } from "#engine/redaction/show-answer.ts";
 
 interface FailedCourse extends LoginCourse {
@@ -45,18 +47,21 @@ async function courseShown(
   const course = courses.get(error);
   const loginStep = course?.step ?? null;
   if (course === undefined || course.answer === null) return { loginStep, answer: null };
-  const redact = redactorOfCourse(course.strategy, course.fields, course.session);
-  return { loginStep, answer: redact && (await showAnswer(course.answer, redact, "login")) };
+  const secrets = secretsOfCourse(course.strategy, course.fields, course.session);
+  if (secrets === null) return { loginStep, answer: null };
+  // Like a node's answer, it passes the door first: the redactor is the second net.
+  const answer = await openDoor(secrets, null).enter(course.answer);
+  return { loginStep, answer: await showAnswer(answer, redactorOf(secrets), "login") };
 }
 
-/** Finds what a login has sent and received so far; null: there are more values than a redactor looks for. */
-export function redactorOfCourse(
+/** What a login has sent and received so far; null: there are more values than a redactor looks for. */
+export function secretsOfCourse(
   strategy: Strategy,
   fields: Secret<CredentialFields>,
   session: LoginSession,
-): Redactor | null {
+): RunSecrets | null {
   try {
-    return makeRedactor(secretValues(strategy, fields, new Secret(session)));
+    return openRunSecrets(secretValues(strategy, fields, new Secret(session)));
   } catch (tooMany) {
     if (tooMany instanceof LoginFailure) return null;
     throw tooMany;

@@ -18,8 +18,7 @@ import { clearRejections, countRejection, refuseIfLocked } from "./login-lockout
 import { givenSecrets, loggedInWith, secretValues, type LoggedIn } from "./login-secrets.ts";
 import type { LoginTrace } from "./login-trace.ts";
 import type { BeforeHop } from "./record-use.ts";
-import { openDoor } from "#engine/redaction/door.ts";
-import { redactorOf } from "#engine/redaction/redact.ts";
+import { openBothNets } from "#engine/redaction/both-nets.ts";
 import { openOAuthLogin } from "./open-credential-tokens.ts";
 import { RunFailure, RunQueued } from "#engine/run-ended.ts";
 import { openRunSecrets, type RunSecret } from "#engine/redaction/run-secrets.ts";
@@ -96,9 +95,7 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
 
 /** A login sees unredacted answers: both redaction nets apply here, to the only part of it that is stored. */
 function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
-  const known = openRunSecrets(secrets);
-  const [door, redact] = [openDoor(known, null), redactorOf(known)];
-  return (message) => redact.message(door.message(message));
+  return openBothNets(openRunSecrets(secrets)).message;
 }
 
 /** The cached session of an earlier login while it is valid, or a new login's session. */

@@ -1,8 +1,7 @@
 import { outlineOf } from "#answers/browser/outline.ts";
 import type { PageLook, StepBrowser } from "#answers/browser/step-browser.ts";
 import { shorten } from "#domain/config-problem.ts";
-import { HIDDEN, withoutTokens, type AnswerOf } from "#engine/redaction/hide-tokens.ts";
-import type { Redactor } from "#engine/redaction/redact.ts";
+import { HIDDEN } from "#engine/redaction/hide-tokens.ts";
 import type { OpenBrowser } from "#outbound/browser/open-browser.ts";
 
 type Page = Parameters<StepBrowser["look"]>[0];
@@ -19,9 +18,8 @@ export async function lookAtPage(
   browser: OpenBrowser,
   page: Page,
   marked: Marked,
-  { redact, of }: { readonly redact: Redactor; readonly of: AnswerOf },
+  clean: (text: string) => string,
 ): Promise<PageLook | null> {
-  const clean = (text: string): string => withoutTokens(redact.message(text), of);
   // To assistive technology they are texts like others.
   const typed = await within(async () => await page.locator(EDITABLE).allInnerTexts());
   const snapshot = await within(async () => page.locator("css=:root").ariaSnapshotJSON({ timeout: PART_MS }));

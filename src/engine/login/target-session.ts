@@ -14,8 +14,8 @@ import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import { StepFailure } from "#answers/browser/step-failure.ts";
 import { browseAs, type BrowseMeans } from "./browse.ts";
 import { openDigest, type DigestExchange } from "./digest-session.ts";
+import type { BothNets } from "#engine/redaction/both-nets.ts";
 import type { Door } from "#engine/redaction/door.ts";
-import type { Redactor } from "#engine/redaction/redact.ts";
 import {
   type SessionQuery,
   withoutSessionQuery,
@@ -71,8 +71,8 @@ export function openTarget(
     send: async (request, signal, keep, mayLeave) =>
       await mapGateErrors(send(request, signal, keep, mayLeave), door),
     jar,
-    browse: async (signal, { redact, ...may }, work) => {
-      const means = { origins, login, jar, beforeHop, redactor: () => redact, ...may };
+    browse: async (signal, { nets, ...may }, work) => {
+      const means = { origins, login, jar, beforeHop, nets: () => nets, ...may };
       if (browsing === null) throw new StepFailure("browser_missing", NO_BROWSER);
       return await browseAs({ ...means, ...browsing }, signal, work);
     },
@@ -82,8 +82,8 @@ export function openTarget(
 
 /** What a node's pages are opened with. */
 export interface PageMeans {
-  /** Finds the run's secrets in what they show. */
-  readonly redact: Redactor;
+  /** Find the run's secrets in what they show. */
+  readonly nets: BothNets;
   /** The most that they may download, in bytes; undefined: nothing. */
   readonly downloadBytesMax?: number | undefined;
   readonly whileWaiting: BrowseMeans["whileWaiting"];
