@@ -199,6 +199,12 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/token-list.tsx")).TokenListPage),
   },
   {
+    path: "/device",
+    title: "Sign in a command line",
+    permission: "device.review",
+    page: page(async () => (await import("./pages/device-sign-in.tsx")).DeviceSignInPage),
+  },
+  {
     path: "/system",
     title: "System",
     permission: "system.read",

@@ -3,6 +3,7 @@ import * as audit from "#contract/operator/audit.ts";
 import * as blueprints from "#contract/operator/blueprints.ts";
 import * as config from "#contract/operator/config.ts";
 import * as credentials from "#contract/operator/credentials.ts";
+import * as devices from "#contract/operator/devices.ts";
 import * as events from "#contract/operator/events.ts";
 import * as finding from "#contract/operator/finding.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
@@ -29,6 +30,11 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   oidc.finishOidcSignIn,
   oidc.beginOidcStepUp,
   oidc.finishOidcStepUp,
+  devices.beginDeviceSignIn,
+  devices.pollDeviceSignIn,
+  devices.readDeviceSignIn,
+  devices.approveDeviceSignIn,
+  devices.denyDeviceSignIn,
   session.signOut,
   session.stepUp,
   session.readMe,
@@ -48,6 +54,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.unlinkOperator,
   tokens.listTokens,
   tokens.createToken,
+  tokens.endOwnToken,
   tokens.revokeToken,
   runs.listRuns,
   finding.listFailures,

@@ -22,6 +22,8 @@ export interface CommandConfig {
   readonly masterKeyKms: string | null;
   readonly signingKeyFile: string;
   readonly apiKey: Secret | null;
+  /** The folder with what `latchkey login` keeps; null: this user has none. */
+  readonly configDir: string | null;
   readonly masterKeyFile: string;
   readonly publicUrl: string | null;
   readonly quotas: Quotas;
@@ -36,8 +38,14 @@ export interface Composition {
   useService(url: string): void;
   /** Whether commands work on the service of another machine. */
   isRemote(): boolean;
+  /** The service that is named or was chosen; null: none. */
+  serviceUrl(): string | null;
+  /** Chooses the service of the last `latchkey login`, if no service is named and this machine has no installation. */
+  useLogin(): void;
   /** A client of that service. Throws CommandFailed without a token. The caller must close it. */
   openServiceClient(): Promise<ServiceClient>;
+  /** A client of the service at this URL with this token; null: for operations that need none. The caller must close it. */
+  openClientOf(url: string, token: Secret | null): Promise<ServiceClient>;
   /**
    * A client of the public API, of the service of another machine or of this one. Throws CommandFailed without an API key. The caller
    * must close it.

@@ -20,6 +20,8 @@ type AddCommand = (program: Command, composition: Composition) => void;
 
 /** Every command, in the order of the help. Each has its own modules, which the others need not wait for. */
 const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand>])[] = [
+  ["login", async () => (await import("./login.ts")).addLogin],
+  ["logout", async () => (await import("./login.ts")).addLogout],
   ["init", async () => (await import("./init.ts")).addInit],
   ["serve", async () => (await import("./serve.ts")).addServe],
   ["migrate", async () => (await import("./migrate.ts")).addMigrate],
@@ -58,7 +60,7 @@ export async function buildProgram(composition: Composition, only = ""): Promise
     .version(LATCHKEY_VERSION)
     .exitOverride()
     .showHelpAfterError("(add --help for usage)")
-    .option("--url <url>", "work on the service at this URL, with LATCHKEY_TOKEN, instead of this machine's")
+    .option("--url <url>", "work on the service at this URL, by `latchkey login` or LATCHKEY_TOKEN")
     .hook("preAction", (self, command) => chooseService(self, command, composition))
     .addHelpText(
       "after",
@@ -77,6 +79,9 @@ export async function buildProgram(composition: Composition, only = ""): Promise
 
 /** Commands that use nothing of an installation, or make one of their own. */
 const NEED_NOTHING: readonly string[] = ["validate", "schema", "new", "run", "demo"];
+
+/** Commands that choose the service themselves. */
+const SIGN_IN: readonly string[] = ["login", "logout"];
 
 /** Commands that work on the service of another machine as they do on this one's. */
 export const REMOTE_COMMANDS: ReadonlySet<string> = new Set([
@@ -98,7 +103,10 @@ function chooseService(program: Command, command: Command, composition: Composit
     words.unshift(each.name());
   if (NEED_NOTHING.includes(words[0] ?? "")) return;
   if (url !== undefined) composition.useService(url);
-  if (!composition.isRemote() || REMOTE_COMMANDS.has(words.join(" "))) return;
+  if (SIGN_IN.includes(words[0] ?? "")) return;
+  const isForBoth = REMOTE_COMMANDS.has(words.join(" "));
+  if (isForBoth) composition.useLogin();
+  if (!composition.isRemote() || isForBoth) return;
   throw new CommandFailed(
     `\`latchkey ${words.join(" ")}\` works only on the machine of the installation, with its database and keys. ` +
       "Run it there, without LATCHKEY_TOKEN and --url.",

@@ -43,7 +43,7 @@ export async function onRemote<T>(
   }
 }
 
-function remoteService(client: ServiceClient): RemoteService {
+export function remoteService(client: ServiceClient): RemoteService {
   const send = async (
     operation: OperatorOperation,
     input: Input<OperatorOperation>,

@@ -307,6 +307,14 @@ export const limits = {
   operatorLateStepUpMs: 30 * 60_000,
   /** The longest life of an operator token. */
   operatorTokenMsMax: 365 * 86_400_000,
+  /** A command line that asks to be signed in: how long it may wait, how often it asks, and the longest life of its token. */
+  deviceSignInMs: 600_000,
+  devicePollMs: 2_000,
+  devicePolls: { perSecond: 1, burst: 5 },
+  deviceTokenMsMax: 30 * 86_400_000,
+  /** Command lines that ask, per client; and codes that an operator looks up. */
+  deviceSignIns: { perSecond: 0.1, burst: 20 },
+  deviceCodes: { perSecond: 0.5, burst: 30 },
   /** Requests per session or operator token. */
   operatorCalls: { perSecond: 50, burst: 500 },
   /** Documents from an operator: per request; CPU time and memory for their check; total size as JSON. */

@@ -26,6 +26,11 @@ const ALL = OPERATOR_ROLES;
 export const PERMISSIONS = {
   /** One's own sign-in, sessions, password and second factor; also before the second factor is set up. */
   "self.manage": { roles: ALL, isPersonal: true },
+  /** Signing in a command line that asks for it: seeing who asks, refusing it, and giving it a token with a role that one's own covers. */
+  "device.review": { roles: ALL, isPersonal: true },
+  "device.approve": { roles: ALL, stepUp: "now", isPersonal: true },
+  /** Ending the token that the request is sent with. */
+  "token.end": { roles: ALL },
   "run.read": { roles: ALL },
   /** Results of runs are end users' data, like the records of a review. */
   "run.results": { roles: ["admin", "operator", "reviewer"] },
@@ -78,6 +83,10 @@ export type Permission = keyof typeof PERMISSIONS;
 export function mayDo(role: OperatorRole, permission: Permission): boolean {
   return (PERMISSIONS[permission].roles as readonly OperatorRole[]).includes(role);
 }
+
+/** Whether a role has all the permissions of another. */
+export const coversRole = (role: OperatorRole, other: OperatorRole): boolean =>
+  (Object.keys(PERMISSIONS) as Permission[]).every((each) => !mayDo(other, each) || mayDo(role, each));
 
 /** The permissions that no operator token has. */
 export type PersonalPermission = {

@@ -39,4 +39,15 @@ export const OPERATOR_TOKEN_PREFIX = "lko_";
 /** `lko_` and the same as an API key, so that neither is ever taken for the other. Shown once. docs/decisions/0022. */
 export const newOperatorToken = (): string => newKey("lko");
 
+/** The operator token that 32 secret bytes determine: the same form, with 190 bits of them. */
+export function operatorTokenOf(bytes: Uint8Array): string {
+  let number = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  let random = "";
+  while (random.length < RANDOM_CHARACTERS) {
+    random += BASE62[Number(number % 62n)] ?? "0";
+    number /= 62n;
+  }
+  return `lko_${random}${checksum(random)}`;
+}
+
 export const isWellFormedOperatorToken = (text: string): boolean => isWellFormed("lko", text);

@@ -37,6 +37,10 @@ const READABLE = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 export const randomReadable = (count: number): string =>
   Array.from({ length: count }, () => READABLE[randomByte() % READABLE.length]).join("");
 
+/** The first `count` characters of READABLE that these bytes determine, one a byte. */
+export const readableOf = (bytes: Uint8Array, count: number): string =>
+  Array.from(bytes.subarray(0, count), (byte) => READABLE[byte % READABLE.length]).join("");
+
 /** A new id: the prefix, eight characters of time (so that indexes grow at one end), and twenty random characters (119 bits). */
 export function newId(prefix: string): string {
   let time = Date.now();

@@ -1,7 +1,9 @@
 import { createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { ExplainedError } from "./explained-error.ts";
+import { operatorTokenOf } from "./api-key.ts";
 import { openAuditKeys, type AuditKeys } from "./audit-keys.ts";
 import { openHmac, type Hmac } from "./hmac.ts";
+import { readableOf } from "./new-id.ts";
 import { openRowKeys, type RowKeys } from "./row-keys.ts";
 import { Secret } from "./secret.ts";
 
@@ -111,6 +113,12 @@ export interface OperatorKeys {
   sessionHash(token: string): Buffer;
   /** The hash of an operator token in the database. */
   tokenHash(token: string): Buffer;
+  /** The hash of a device code in the database. */
+  deviceHash(deviceCode: string): Buffer;
+  /** The code that a person compares, without its hyphen: eight characters, always the same for one hash. */
+  deviceUserCode(deviceHash: Uint8Array): string;
+  /** The operator token of an approved device sign-in: always the same for one hash, never stored. */
+  deviceToken(deviceHash: Uint8Array): string;
   /** The CSRF token of a session. */
   csrf(token: string): string;
   verifyCsrf(token: string, value: string): boolean;
@@ -132,11 +140,17 @@ export interface OperatorKeys {
   oidcNonce(state: string): string;
 }
 
+/** 40 bits, for ten minutes, and only for signed-in operators (RFC 8628, 5.1). */
+const USER_CODE_CHARACTERS = 8;
+
 function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
   const hmac = (purpose: string): Hmac => openHmac(derive(purpose));
   const keys = {
     session: hmac("operator-session"),
     token: hmac("operator-token"),
+    device: hmac("operator-device"),
+    deviceUserCode: hmac("operator-device-user-code"),
+    deviceToken: hmac("operator-device-token"),
     csrf: hmac("operator-csrf"),
     totp: hmac("operator-totp"),
     recovery: hmac("operator-recovery"),
@@ -150,6 +164,9 @@ function openOperatorKeys(derive: (purpose: string) => Buffer): OperatorKeys {
   return {
     sessionHash: (token) => bytes(keys.session, [token]),
     tokenHash: (token) => bytes(keys.token, [token]),
+    deviceHash: (deviceCode) => bytes(keys.device, [deviceCode]),
+    deviceUserCode: (deviceHash) => readableOf(keys.deviceUserCode(deviceHash), USER_CODE_CHARACTERS),
+    deviceToken: (deviceHash) => operatorTokenOf(keys.deviceToken(deviceHash)),
     csrf: (token) => mac(keys.csrf, [token]),
     verifyCsrf: (token, value) => isSame(mac(keys.csrf, [token]), value),
     totpKey: (operatorId, nonce) =>

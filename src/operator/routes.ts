@@ -5,6 +5,7 @@ import * as ofAudit from "#contract/operator/audit.ts";
 import * as ofBlueprints from "#contract/operator/blueprints.ts";
 import * as ofConfig from "#contract/operator/config.ts";
 import * as ofCredentials from "#contract/operator/credentials.ts";
+import * as ofDevices from "#contract/operator/devices.ts";
 import * as ofEvents from "#contract/operator/events.ts";
 import * as ofKeys from "#contract/operator/keys.ts";
 import * as ofOidc from "#contract/operator/oidc.ts";
@@ -28,6 +29,7 @@ import * as audit from "./audit.ts";
 import * as config from "./config.ts";
 import type { SharedHttp } from "./context.ts";
 import * as credentials from "./credentials.ts";
+import * as devices from "./devices.ts";
 import * as events from "./events.ts";
 import * as keys from "./keys.ts";
 import * as oidc from "./oidc.ts";
@@ -75,6 +77,11 @@ function addPeople({ route, openRoute }: Adder): void {
   openRoute(ofOidc.finishOidcSignIn, oidc.postFinish);
   route(ofOidc.beginOidcStepUp, oidc.postBeginStepUp);
   route(ofOidc.finishOidcStepUp, oidc.postFinishStepUp);
+  openRoute(ofDevices.beginDeviceSignIn, devices.postDeviceSignIn);
+  openRoute(ofDevices.pollDeviceSignIn, devices.postPoll);
+  route(ofDevices.readDeviceSignIn, devices.getDeviceSignIn);
+  route(ofDevices.approveDeviceSignIn, devices.postApprove);
+  route(ofDevices.denyDeviceSignIn, devices.postDeny);
   route(ofSession.signOut, session.deleteSession);
   route(ofSession.stepUp, session.postStepUp);
   route(ofSession.readMe, session.getMe);
@@ -95,6 +102,7 @@ function addPeople({ route, openRoute }: Adder): void {
   route(ofOperators.unlinkOperator, operators.postUnlink);
 
   route(ofTokens.listTokens, tokens.getTokens);
+  route(ofTokens.endOwnToken, tokens.deleteOwnToken);
   route(ofTokens.createToken, tokens.postToken);
   route(ofTokens.revokeToken, tokens.postRevokeToken);
 }

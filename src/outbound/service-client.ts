@@ -30,12 +30,12 @@ const CONNECT_MS = 10_000;
  */
 export class ServiceClient {
   readonly url: string;
-  readonly #token: () => string;
+  readonly #token: (() => string) | null;
   readonly #root: string;
   readonly #agent = new Agent({ connect: { timeout: CONNECT_MS } });
 
-  /** `url` without a trailing slash. `token` opens the operator token or the API key for each request. */
-  constructor(url: string, token: () => string, root: "/operator/v1" | "/api/v1" = "/operator/v1") {
+  /** `url` without a trailing slash. `token` opens the operator token or the API key for each request; null: there is none yet. */
+  constructor(url: string, token: (() => string) | null, root: "/operator/v1" | "/api/v1" = "/operator/v1") {
     this.url = url;
     this.#token = token;
     this.#root = root;
@@ -70,7 +70,8 @@ export class ServiceClient {
         method,
         dispatcher: this.#agent,
         headers: {
-          authorization: `Bearer ${this.#token()}`,
+          // Operations without a sign-in want a header that no page of another site can send.
+          ...(this.#token ? { authorization: `Bearer ${this.#token()}` } : { "x-csrf-token": "none" }),
           accept: "*/*",
           "user-agent": "Latchkey command line",
           ...headers,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import type { Composition } from "#cli/composition.ts";
+import { currentLogin, findLogin } from "#cli/kept-logins.ts";
 import { CommandFailed, EXIT_CODES, withProgress } from "#cli/output.ts";
 import { runProgram } from "#cli/program.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
@@ -44,7 +45,7 @@ function requireDatabase(settings: Config): void {
   if (hasDatabase(settings)) return;
   if (settings.serviceUrl !== null)
     throw new CommandFailed(
-      "There is no Latchkey database on this machine. To work on the service at LATCHKEY_URL, set LATCHKEY_TOKEN as well.",
+      "There is no Latchkey database on this machine. To work on the service at LATCHKEY_URL, sign in (latchkey login), or set LATCHKEY_TOKEN as well.",
     );
   throw new CommandFailed(
     `There is no Latchkey database in ${settings.dataDir}. Run \`latchkey init\` to create one, or specify where it is with ` +
@@ -80,22 +81,38 @@ async function withDatabase<T>(
 /** What commands need for the service of another machine. */
 function remoteParts(
   config: () => Config,
-): Pick<Composition, "useService" | "isRemote" | "openServiceClient" | "openApiClient"> {
-  // `--url`; null: not given.
+): Pick<
+  Composition,
+  | "useService"
+  | "isRemote"
+  | "serviceUrl"
+  | "useLogin"
+  | "openServiceClient"
+  | "openClientOf"
+  | "openApiClient"
+> {
+  // `--url`, or the service of the last login; null: neither.
   let chosen: string | null = null;
   return {
     useService: (url) => {
       chosen = readServiceUrl(url);
     },
+    serviceUrl: () => chosen ?? config().serviceUrl,
+    useLogin: () => {
+      const { serviceUrl, configDir } = config();
+      if (chosen === null && serviceUrl === null && !hasDatabase(config())) chosen = currentLogin(configDir);
+    },
+    openClientOf: async (url, token) => await openClient(config(), url, token, "/operator/v1"),
     isRemote: () => isRemote(config(), chosen),
     openServiceClient: async () => await openServiceClient(config(), chosen),
     openApiClient: async () => await openApiClient(config(), chosen),
   };
 }
 
-/** A URL alone, which other programs may use too, is not enough: then a token is, or the option. */
-const isRemote = ({ serviceUrl, operatorToken }: Config, chosen: string | null): boolean =>
-  chosen !== null || (serviceUrl !== null && operatorToken !== null);
+/** A URL alone, which other programs may use too, is not enough: then a token is, or a login there, or the option. */
+const isRemote = ({ serviceUrl, operatorToken, configDir }: Config, chosen: string | null): boolean =>
+  chosen !== null ||
+  (serviceUrl !== null && (operatorToken !== null || findLogin(configDir, serviceUrl) !== null));
 
 function readServiceUrl(text: string): string {
   const url = readPlainUrl(text);
@@ -105,13 +122,14 @@ function readServiceUrl(text: string): string {
 }
 
 async function openServiceClient(config: Config, chosen: string | null): Promise<ServiceClient> {
-  const { serviceUrl, operatorToken } = config;
+  const { serviceUrl, operatorToken, configDir } = config;
   const url = must(chosen ?? serviceUrl, "the service's URL");
-  if (operatorToken === null)
+  const token = operatorToken ?? findLogin(configDir, url)?.token;
+  if (!token)
     throw new CommandFailed(
-      "There is no operator token: set LATCHKEY_TOKEN. An admin creates one with `latchkey tokens create`, or in the dashboard.",
+      `There is no operator token. Sign in: latchkey login --url ${url}; or set LATCHKEY_TOKEN to a token that an admin has created.`,
     );
-  return await openClient(config, url, operatorToken, "/operator/v1");
+  return await openClient(config, url, token, "/operator/v1");
 }
 
 async function openApiClient(config: Config, chosen: string | null): Promise<ServiceClient> {
@@ -127,7 +145,7 @@ async function openApiClient(config: Config, chosen: string | null): Promise<Ser
 async function openClient(
   { insecure }: Config,
   url: string,
-  secret: Secret,
+  secret: Secret | null,
   root: "/operator/v1" | "/api/v1",
 ): Promise<ServiceClient> {
   if (isPlainPublic(url) && !insecure)
@@ -135,7 +153,7 @@ async function openClient(
       `${url} is public and not encrypted: anyone on the path could read the token. Use https://, or set LATCHKEY_INSECURE=true to accept this.`,
     );
   const { ServiceClient: Client } = await import("#outbound/service-client.ts");
-  return new Client(url, () => secret.reveal(), root);
+  return new Client(url, secret && (() => secret.reveal()), root);
 }
 
 /** `init` runs before there is a key, and does the same once it has created one. */

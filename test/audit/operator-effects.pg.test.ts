@@ -150,6 +150,11 @@ const idOf = async (path: string, body: object): Promise<string> =>
 const newKey = async () => ({ keyId: await idOf("/keys", { account: "acme" }) });
 const newToken = async () => ({ tokenId: await idOf("/tokens", TOKEN) });
 
+async function newDevice() {
+  const { body } = await oidc.browser().send("POST", "/session/device", { name: "ana@laptop" });
+  return { userCode: body.user_code };
+}
+
 const newSecret = (name: string): object => ({
   account: "acme",
   name,
@@ -228,6 +233,10 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       };
     },
   },
+  beginDeviceSignIn: "who waits with a code is nobody yet; the approval has its entry",
+  pollDeviceSignIn: "it hands out what was approved, and the approval has its entry",
+  approveDeviceSignIn: on("operator_token.create", newDevice, { role: "viewer", lifetime_seconds: 3_600 }),
+  denyDeviceSignIn: "nobody gets anything, and the code expires anyway",
   signOut: byOperator("operator.sign_out", () => ({})),
   stepUp: byOperator("operator.step_up", async (someone) => {
     await stage.giveSecondFactor(someone);
@@ -270,6 +279,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     ask: async () => await asAdmin({ operatorId: (await knownThere()).someone.id }),
   },
   createToken: { actions: ["operator_token.create"], ask: async () => await asAdmin({}, TOKEN) },
+  endOwnToken: "only a token has it, as its own actor: operator/device-sign-in has its entry",
   revokeToken: on("operator_token.revoke", newToken),
   cancelRun: { actions: ["run.cancel"], ask: async () => await asAdmin({ runId: (await waitingRun()).id }) },
   purgeRun: onCancelledRun("run.purge"),

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { axeLightAndDark } from "../axe.ts";
+import { testInAll } from "../tiers.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 let stage: DashboardStage;
@@ -218,3 +219,48 @@ test("an operator token is made, shown once, works with its role, is listed with
   await page.getByRole("row", { name: /Continuous integration.*Revoked/ }).waitFor();
   assert.equal(await asked("/runs"), 401);
 });
+
+testInAll(
+  "the same by the operator API (operator/device-sign-in), and the command line's side (cli/login)",
+  "a command line's code is typed, compared and approved, and another one is refused; axe finds nothing, wide and on a phone",
+  {},
+  async () => {
+    const begin = async () => {
+      const { url } = stage.operators.service;
+      const headers = { "Content-Type": "application/json", "X-CSRF-Token": "none" };
+      const body = JSON.stringify({ name: "ana@laptop" });
+      const answer = await fetch(`${url}/operator/v1/session/device`, { method: "POST", headers, body });
+      return (await answer.json()) as { readonly user_code: string; readonly device_code: string };
+    };
+    for (const width of [1_280, 390]) {
+      const { user_code: code } = await begin();
+      page = await stage.openPage("operator", "/device", { viewport: { width, height: 900 } });
+      await page.getByLabel("Code").fill(code.toLowerCase());
+      assert.deepEqual(await axeLightAndDark(page), [], "the code is typed");
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByText("ana@laptop").waitFor();
+      await page.getByText(code, { exact: true }).waitFor();
+      // What an operator may give: no admin.
+      assert.deepEqual(await page.getByLabel("Role").locator("option").allTextContents(), [
+        "operator",
+        "reviewer",
+        "viewer",
+      ]);
+      await page.getByLabel("Role").selectOption("viewer");
+      await page.getByText("can change nothing").waitFor();
+      assert.deepEqual(await axeLightAndDark(page), [], "who asks");
+      await page.getByRole("button", { name: "Approve" }).click();
+      await page.getByText("it continues within seconds, as viewer").waitFor();
+      assert.deepEqual(await axeLightAndDark(page), [], "approved");
+      await page.context().close();
+    }
+    const { user_code: code } = await begin();
+    page = await stage.openPage("viewer", `/device?code=${code}`);
+    await page.getByRole("button", { name: "Refuse" }).click();
+    await page.getByText("The command line was not signed in").waitFor();
+    await page.goto(`${stage.operators.service.url}/dashboard/device?code=${code}`);
+    await page.getByText("The command line that waits with this code was not found").waitFor();
+    await page.getByRole("button", { name: "Enter another code" }).click();
+    await page.getByLabel("Code").waitFor();
+  },
+);

@@ -14,6 +14,9 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
     "a command after a restore; each transaction deletes one credential, as `delete a credential` does",
   "src/actions/keys/create-api-key.ts#createApiKey": "it inserts rows of its own",
   "src/actions/operators/confirm-proposal.ts#confirmProposal": APPLY_LOCK,
+  "src/actions/operators/device-sign-in.ts#approveDeviceSignIn":
+    "it locks one row of its own table, first, and inserts rows of its own",
+  "src/actions/operators/device-sign-in.ts#denyDeviceSignIn": "it locks and changes one row of its own table",
   "src/actions/operators/create-first-operator.ts#createFirstOperator": "it inserts rows of its own",
   "src/actions/operators/manage-operators.ts#createOperator": "it inserts rows of its own",
   "src/actions/operators/manage-operators.ts#change": OPERATORS_ROW,

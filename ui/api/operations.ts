@@ -4,6 +4,7 @@ import type * as audit from "#contract/operator/audit.ts";
 import type * as blueprints from "#contract/operator/blueprints.ts";
 import type * as config from "#contract/operator/config.ts";
 import type * as credentials from "#contract/operator/credentials.ts";
+import type * as devices from "#contract/operator/devices.ts";
 import type * as events from "#contract/operator/events.ts";
 import type * as finding from "#contract/operator/finding.ts";
 import type * as keys from "#contract/operator/keys.ts";
@@ -28,6 +29,20 @@ export const beginOidcSignIn = endpoint<typeof oidc.beginOidcSignIn>("post", "/s
 export const finishOidcSignIn = endpoint<typeof oidc.finishOidcSignIn>("post", "/session/oidc");
 export const beginOidcStepUp = endpoint<typeof oidc.beginOidcStepUp>("post", "/session/step-up/oidc/begin");
 export const finishOidcStepUp = endpoint<typeof oidc.finishOidcStepUp>("post", "/session/step-up/oidc");
+export const beginDeviceSignIn = endpoint<typeof devices.beginDeviceSignIn>("post", "/session/device");
+export const pollDeviceSignIn = endpoint<typeof devices.pollDeviceSignIn>("post", "/session/device/token");
+export const readDeviceSignIn = endpoint<typeof devices.readDeviceSignIn>(
+  "get",
+  "/device-sign-ins/{userCode}",
+);
+export const approveDeviceSignIn = endpoint<typeof devices.approveDeviceSignIn>(
+  "post",
+  "/device-sign-ins/{userCode}/approve",
+);
+export const denyDeviceSignIn = endpoint<typeof devices.denyDeviceSignIn>(
+  "post",
+  "/device-sign-ins/{userCode}/deny",
+);
 export const signOut = endpoint<typeof session.signOut>("delete", "/session");
 export const stepUp = endpoint<typeof session.stepUp>("post", "/session/step-up");
 export const readMe = endpoint<typeof session.readMe>("get", "/me");
@@ -65,6 +80,7 @@ export const unlinkOperator = endpoint<typeof operators.unlinkOperator>(
 );
 export const listTokens = endpoint<typeof tokens.listTokens>("get", "/tokens");
 export const createToken = endpoint<typeof tokens.createToken>("post", "/tokens");
+export const endOwnToken = endpoint<typeof tokens.endOwnToken>("delete", "/tokens/own");
 export const revokeToken = endpoint<typeof tokens.revokeToken>("post", "/tokens/{tokenId}/revoke");
 export const listRuns = endpoint<typeof runs.listRuns>("get", "/runs");
 export const listFailures = endpoint<typeof finding.listFailures>("get", "/failures");

@@ -37,33 +37,55 @@ export async function createOperatorToken(
   if (name === "" || /\p{C}/u.test(name))
     throw new OperatorError("The token's name must have visible characters only, and at least one.");
   const accountIds = request.accounts && (await idsOf(db, request.accounts));
-  const id = newId(ID_PREFIX.operatorToken);
   const token = newOperatorToken();
-  const expiresAt = await db.transaction(async (tx) => {
-    const made = await insertOperatorToken(tx, {
-      id,
-      name,
-      role: request.role,
-      tokenHash: signing.operators.tokenHash(token),
-      lifetimeMs: request.lifetimeMs,
-      operatorId: actor.kind === "operator" ? actor.id : null,
-      accountIds,
-    });
-    await recordAudit(tx, signing.audit, {
-      accountId: null,
-      actor,
-      action: "operator_token.create",
-      subjectId: id,
-      detail: {
-        role: request.role,
-        lifetime_ms: request.lifetimeMs,
-        accounts: accountIds?.join(",") ?? null,
-        ...made.audited,
-      },
-    });
-    return made.expiresAt;
+  const { role, lifetimeMs } = request;
+  const made = await db.transaction(
+    async (tx) =>
+      await addToken({ db: tx, signing, actor }, token, {
+        name,
+        role,
+        lifetimeMs,
+        accountIds,
+        actsFor: null,
+      }),
+  );
+  return { ...made, token };
+}
+
+/** In the caller's transaction, with its audit entry. */
+export async function addToken(
+  { db: tx, signing, actor }: ManageContext,
+  token: string,
+  made: {
+    readonly name: string;
+    readonly role: OperatorRole;
+    readonly lifetimeMs: number;
+    readonly accountIds: readonly string[] | null;
+    /** The operator for whom it acts; null: it is a program's own. */
+    readonly actsFor: string | null;
+  },
+): Promise<Omit<NewOperatorToken, "token">> {
+  const id = newId(ID_PREFIX.operatorToken);
+  const { expiresAt, audited } = await insertOperatorToken(tx, {
+    id,
+    tokenHash: signing.operators.tokenHash(token),
+    operatorId: actor.kind === "operator" ? actor.id : null,
+    ...made,
   });
-  return { id, token, expiresAt };
+  await recordAudit(tx, signing.audit, {
+    accountId: null,
+    actor,
+    action: "operator_token.create",
+    subjectId: id,
+    detail: {
+      role: made.role,
+      lifetime_ms: made.lifetimeMs,
+      accounts: made.accountIds?.join(",") ?? null,
+      ...(made.actsFor === null ? {} : { acts_for: made.actsFor }),
+      ...audited,
+    },
+  });
+  return { id, expiresAt };
 }
 
 /** Takes effect with the next request, in every process. Revoking again changes nothing. Throws OperatorError. */
@@ -104,6 +126,7 @@ export async function listTokens(db: Database) {
     role: token.role,
     accounts: token.accounts && [...token.accounts],
     created_by: token.createdBy,
+    acts_for: token.actsFor,
     created_at: token.createdAt.toISOString(),
     expires_at: token.expiresAt.toISOString(),
     is_expired: token.isExpired,

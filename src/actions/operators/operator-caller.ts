@@ -40,9 +40,11 @@ export const operatorIdOf = (caller: Principal): string | null =>
 export const holderOf = (caller: Principal): string =>
   caller.kind === "token" ? caller.tokenId : caller.sessionId;
 
-/** Recorded with decisions: an operator's email, or a token's name. */
-export const nameOf = (caller: Principal): string =>
-  caller.kind === "token" ? `token ${caller.name}` : caller.email;
+/** Recorded with decisions: an operator's email, or a token's name with the operator for whom it acts. */
+export function nameOf(caller: Principal): string {
+  if (caller.kind === "session") return caller.email;
+  return caller.actsFor ? `${caller.actsFor.email} (token ${caller.name})` : `token ${caller.name}`;
+}
 
 /** The format of a session token; other texts cost no query. */
 const SESSION_TOKEN = /^[0-9A-Za-z]{43}$/;

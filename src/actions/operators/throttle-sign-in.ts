@@ -84,6 +84,23 @@ export function throttleArrival(services: Needs<"buckets">, state: string | null
   refuseOver(services.buckets.take(`sign-in-state/${state}`, limits.signIns));
 }
 
+/** Counts command lines that ask to be signed in, by address. Throws Problem 429. */
+export function throttleDevice({ buckets }: Needs<"buckets">, address: string): void {
+  refuseOver(buckets.take(`device/${networkOf(address)}`, limits.deviceSignIns));
+}
+
+/** Counts the codes of command lines that an operator looks up: nobody can try them all (RFC 8628, 5.1). Throws Problem 429. */
+export function throttleCodes({ buckets }: Needs<"buckets">, operatorId: string): void {
+  refuseOver(buckets.take(`device-code/${operatorId}`, limits.deviceCodes));
+}
+
+/** Counts how often a command line asks for its token (RFC 8628, 3.5: slow_down). Throws Problem 429. */
+export function throttlePoll({ buckets }: Needs<"buckets">, deviceHash: Uint8Array): void {
+  refuseOver(
+    buckets.take(`device-poll/${Buffer.from(deviceHash).toString("base64url")}`, limits.devicePolls),
+  );
+}
+
 /** Counts step-ups at the provider. Throws Problem 429. */
 export function throttleOperator({ buckets }: Needs<"buckets">, operatorId: string): void {
   refuseOver(buckets.take(`step-up/${operatorId}`, limits.signIns));

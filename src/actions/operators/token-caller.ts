@@ -28,7 +28,7 @@ export async function authenticateToken(
   if (!live)
     throw new Problem(
       "authentication_error",
-      "The operator token is invalid, has expired, or was revoked. Create another: latchkey tokens create.",
+      "The operator token is invalid, has expired, or was revoked. Sign in again: latchkey login; or create another: latchkey tokens create.",
       { headers: { "WWW-Authenticate": "Bearer" } },
     );
   await touchOperatorToken(services.db, live.tokenId);

@@ -1,6 +1,6 @@
 import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
-import { closed, missing, orNull, role, text, time, whole } from "./fields.ts";
+import { closed, conflict, missing, orNull, role, text, time, whole } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Operator tokens");
@@ -25,6 +25,11 @@ export const listTokens = defineOperation({
           Type.Array(text("An account's name."), { description: "Limited to these; `null`: not limited." }),
         ),
         created_by: orNull(text("The email of the operator who created it; `null`: the command line.")),
+        acts_for: orNull(
+          text(
+            "The email of the operator for whom it acts (`latchkey login`): it ends when they are disabled, or lose the token's role; `null`: it is a program's own.",
+          ),
+        ),
         created_at: time("When it was created."),
         expires_at: time("When it expires."),
         is_expired: Type.Boolean({ description: "Whether it has expired." }),
@@ -70,6 +75,17 @@ export const createToken = defineOperation({
     },
     { title: "NewOperatorToken" },
   ),
+});
+
+export const endOwnToken = defineOperation({
+  id: "endOwnToken",
+  method: "delete",
+  path: "/tokens/own",
+  summary: "Revoke the operator token of this request",
+  description: "For `latchkey logout`. It takes effect with the next request.",
+  permission: "token.end",
+  accounts: "none",
+  failures: [conflict("The request has no operator token.")],
 });
 
 export const revokeToken = defineOperation({

@@ -450,6 +450,25 @@ create table operator (
 );
 CREATE UNIQUE INDEX operator_oidc ON public.operator USING btree (oidc_issuer, oidc_subject);
 
+create table operator_device_sign_in (
+  device_hash bytea not null,
+  user_code text not null,
+  name text not null,
+  address text not null,
+  created_at timestamp with time zone default app_now() not null,
+  expires_at timestamp with time zone not null,
+  denied_at timestamp with time zone,
+  token_id text,
+  constraint operator_device_sign_in_pkey PRIMARY KEY (device_hash),
+  constraint operator_device_sign_in_user_code_key UNIQUE (user_code),
+  constraint operator_device_sign_in_token_id_fkey FOREIGN KEY (token_id) REFERENCES operator_token(id),
+  constraint operator_device_sign_in_check CHECK (((denied_at IS NULL) OR (token_id IS NULL))),
+  constraint operator_device_sign_in_device_hash_check CHECK ((octet_length(device_hash) = 32)),
+  constraint operator_device_sign_in_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
+);
+CREATE INDEX operator_device_sign_in_expires ON public.operator_device_sign_in USING btree (expires_at);
+CREATE INDEX operator_device_sign_in_token ON public.operator_device_sign_in USING btree (token_id) WHERE (token_id IS NOT NULL);
+
 create table operator_oidc_attempt (
   state_hash bytea not null,
   session_id text,
@@ -521,8 +540,10 @@ create table operator_token (
   row_serial bigint,
   row_mac bytea,
   account_ids text[],
+  acts_for text,
   constraint operator_token_pkey PRIMARY KEY (id),
   constraint operator_token_token_hash_key UNIQUE (token_hash),
+  constraint operator_token_acts_for_fkey FOREIGN KEY (acts_for) REFERENCES operator(id),
   constraint operator_token_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operator(id),
   constraint operator_token_account_ids_check CHECK ((cardinality(account_ids) > 0)),
   constraint operator_token_check CHECK ((expires_at > created_at)),
@@ -531,6 +552,7 @@ create table operator_token (
   constraint operator_token_row_mac_check CHECK ((octet_length(row_mac) = 32)),
   constraint operator_token_token_hash_check CHECK ((octet_length(token_hash) = 32))
 );
+CREATE INDEX operator_token_acts_for ON public.operator_token USING btree (acts_for) WHERE (acts_for IS NOT NULL);
 CREATE INDEX operator_token_operator ON public.operator_token USING btree (operator_id) WHERE (operator_id IS NOT NULL);
 
 create table proposal (

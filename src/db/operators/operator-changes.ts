@@ -74,8 +74,9 @@ export async function listLiveHolders(
       where session.id = any($1::text[]) and operator.disabled_at is null and session.expires_at > app_now()
         and session.seen_at > app_now() - $2::bigint * interval '1 ms'
       union all
-      select id from operator_token
-      where id = any($1::text[]) and revoked_at is null and expires_at > app_now()`,
+      select token.id from operator_token token left join operator on operator.id = token.acts_for
+      where token.id = any($1::text[]) and token.revoked_at is null and token.expires_at > app_now()
+        and operator.disabled_at is null`,
     values: [ids, idleMs],
   });
   return rows.map(({ id }) => id);

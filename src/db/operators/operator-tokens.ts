@@ -1,9 +1,9 @@
-import type { OperatorRole } from "#domain/operator.ts";
+import { coversRole, type OperatorRole } from "#domain/operator.ts";
 import { must } from "#lib/assert.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { readGenuine, readOneGenuine, signRow, type Signed } from "#db/signing/signed-rows.ts";
 import { decidingColumns, signedColumns, type SignedRow } from "#db/signing/signed-tables.ts";
-import type { AuditedRow } from "./operators.ts";
+import { findOperatorById, type AuditedRow } from "./operators.ts";
 
 /** A token that may be used at this moment. */
 export interface LiveToken {
@@ -12,29 +12,41 @@ export interface LiveToken {
   readonly role: OperatorRole;
   /** The accounts that it is limited to; null: all. */
   readonly accountIds: readonly string[] | null;
+  /** The operator for whom it acts; null: it is a program's own. */
+  readonly actsFor: { readonly id: string; readonly email: string } | null;
+  readonly expiresAt: Date;
 }
 
-interface TokenRow extends LiveToken, SignedRow {
+interface TokenRow extends Omit<LiveToken, "actsFor">, SignedRow {
   readonly isRevoked: boolean;
+  readonly actsFor: string | null;
 }
 
 const signedParts = (row: TokenRow): readonly Signed[] => [{ kind: "operator_token", row }];
 
-/** Undefined: unknown, expired, revoked, or not created by this installation. Reads the database each time, so a revocation counts at once. */
+/**
+ * Undefined: unknown, expired, revoked, or not created by this installation; or its operator was disabled, or no longer has a role that
+ * covers the token's. Reads the database each time, so that all of this counts at once.
+ */
 export async function findLiveToken(db: Database, tokenHash: Uint8Array): Promise<LiveToken | undefined> {
   const { genuine } = await readGenuine(
     db,
     async () =>
       await db.query<TokenRow>({
         name: "find_operator_token",
-        text: `select ${signedColumns("operator_token")} from operator_token
+        text: `select ${signedColumns("operator_token")}, expires_at as "expiresAt" from operator_token
           where token_hash = $1 and revoked_at is null and expires_at > app_now()`,
         values: [tokenHash],
       }),
     signedParts,
   );
   const [row] = genuine;
-  return row && { tokenId: row.tokenId, name: row.name, role: row.role, accountIds: row.accountIds };
+  if (!row) return undefined;
+  const { tokenId, name, role, accountIds, expiresAt } = row;
+  if (row.actsFor === null) return { tokenId, name, role, accountIds, expiresAt, actsFor: null };
+  const operator = await findOperatorById(db, row.actsFor);
+  if (!operator || operator.isDisabled || !coversRole(operator.role, role)) return undefined;
+  return { tokenId, name, role, accountIds, expiresAt, actsFor: { id: operator.id, email: operator.email } };
 }
 
 /** At most once a minute per token. */
@@ -58,13 +70,24 @@ export async function insertOperatorToken(
     /** Who creates it; null: the command line. */
     readonly operatorId: string | null;
     readonly accountIds: readonly string[] | null;
+    /** The operator for whom it acts; null: it is a program's own. */
+    readonly actsFor: string | null;
   },
 ): Promise<{ readonly expiresAt: Date; readonly audited: AuditedRow }> {
   const rows = await tx.query<Record<string, unknown> & { expiresAt: Date }>(
-    `insert into operator_token (id, name, role, token_hash, expires_at, operator_id, account_ids)
-     values ($1, $2, $3, $4, app_now() + $5::bigint * interval '1 ms', $6, $7)
+    `insert into operator_token (id, name, role, token_hash, expires_at, operator_id, account_ids, acts_for)
+     values ($1, $2, $3, $4, app_now() + $5::bigint * interval '1 ms', $6, $7, $8)
      returning ${decidingColumns("operator_token")}, expires_at as "expiresAt"`,
-    [token.id, token.name, token.role, token.tokenHash, token.lifetimeMs, token.operatorId, token.accountIds],
+    [
+      token.id,
+      token.name,
+      token.role,
+      token.tokenHash,
+      token.lifetimeMs,
+      token.operatorId,
+      token.accountIds,
+      token.actsFor,
+    ],
   );
   const row = must(rows[0], "the token");
   return { expiresAt: row.expiresAt, audited: await signToken(tx, token.id, row) };
@@ -114,6 +137,8 @@ export interface ListedToken {
   readonly accounts: readonly string[] | null;
   /** The email of the operator who created it; null: the command line. */
   readonly createdBy: string | null;
+  /** The email of the operator for whom it acts; null: it is a program's own. */
+  readonly actsFor: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly revokedAt: Date | null;
@@ -130,12 +155,13 @@ export async function listOperatorTokens(db: Database): Promise<readonly ListedT
     signedParts,
   );
   return await db.query<ListedToken>(
-    `select token.id, token.name, token.role, operator.email as "createdBy", token.created_at as "createdAt",
+    `select token.id, token.name, token.role, operator.email as "createdBy", principal.email as "actsFor", token.created_at as "createdAt",
        token.expires_at as "expiresAt", token.revoked_at as "revokedAt", token.last_used_at as "lastUsedAt",
        token.expires_at <= app_now() as "isExpired",
        case when token.account_ids is not null then
          array(select slug from account where id = any(token.account_ids) order by slug) end as accounts
      from operator_token token left join operator on operator.id = token.operator_id
+       left join operator principal on principal.id = token.acts_for
      order by token.created_at desc, token.id`,
   );
 }

@@ -90,6 +90,11 @@ export async function findOperatorByName(db: Database, name: string): Promise<St
   return (await readOperators(db, "where lower(email) = $1 order by id", [name]))[0];
 }
 
+/** A row that this installation did not write counts as missing. */
+export async function findOperatorById(db: Database, id: string): Promise<StoredOperator | undefined> {
+  return (await readOperators(db, "where id = $1", [id]))[0];
+}
+
 /** For the filter of a list, so rows that don't verify are included. */
 export async function findOperatorId(db: Database, name: string): Promise<string | undefined> {
   const rows = await db.query<{ id: string }>(

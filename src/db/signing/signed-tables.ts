@@ -109,7 +109,7 @@ export const SIGNED_TABLES = {
     },
     isUnaudited: true,
   },
-  // The role of an operator token and its end. Its rows are audited, so that none from before a revocation can be put back.
+  // The role of an operator token, for whom it acts, and its end. Its rows are audited, so that none from before a revocation can be put back.
   operator_token: {
     table: "operator_token",
     key: { tokenId: "@.id" },
@@ -120,6 +120,7 @@ export const SIGNED_TABLES = {
       endsMicros: micros("@.expires_at"),
       isRevoked: "@.revoked_at is not null",
       accountIds: "@.account_ids",
+      actsFor: "@.acts_for",
     },
   },
 } as const satisfies Readonly<Record<string, SignedTable>>;

@@ -1,4 +1,7 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import type { Secret } from "#lib/secret.ts";
+import { hasHome } from "./home.ts";
 import { readPlainUrl, readSecret, type Checked, type Read, type Setting } from "./read-value.ts";
 
 /** The service of another machine, for the command line. */
@@ -8,6 +11,8 @@ export interface RemoteSettings {
   readonly operatorToken: Secret | null;
   /** For `latchkey webhooks listen`. */
   readonly apiKey: Secret | null;
+  /** The folder with what `latchkey login` keeps; null: this user has no home folder. */
+  readonly configDir: string | null;
 }
 
 export const REMOTE_SETTINGS: readonly Setting[] = [
@@ -30,6 +35,12 @@ export const REMOTE_SETTINGS: readonly Setting[] = [
     type: "file",
     default: "unset",
     description: "File that holds the operator token, instead of LATCHKEY_TOKEN.",
+  },
+  {
+    name: "LATCHKEY_CONFIG_DIR",
+    type: "folder",
+    default: "latchkey in XDG_CONFIG_HOME, or in ~/.config",
+    description: "Folder in which `latchkey login` keeps its tokens, readable only by their owner.",
   },
   {
     name: "LATCHKEY_API_KEY",
@@ -57,5 +68,13 @@ export function readRemote(read: Read, cwd: string, checked: Checked, problems: 
     ),
     operatorToken: readSecret("LATCHKEY_TOKEN", "an operator token", { read, cwd, problems }),
     apiKey: readSecret("LATCHKEY_API_KEY", "an API key", { read, cwd, problems }),
+    configDir: configDirOf(read, cwd),
   };
+}
+
+function configDirOf(read: Read, cwd: string): string | null {
+  const named = read("LATCHKEY_CONFIG_DIR");
+  if (named !== undefined) return resolve(cwd, named);
+  const base = read("XDG_CONFIG_HOME") ?? (hasHome() ? join(homedir(), ".config") : null);
+  return base === null ? null : join(base, "latchkey");
 }
