@@ -8,6 +8,7 @@ import { WEBHOOK_EVENTS, type DescribedEvent } from "./public-api/webhook-events
 import { blueprintKey, idempotencyKey, prefer, RESPONSE_HEADERS, runId } from "#contract/parameters.ts";
 import { assert } from "#lib/assert.ts";
 import { Type } from "#lib/type.ts";
+import { sdkSamples } from "./sdk-samples.ts";
 import type {
   MediaObject,
   OpenApiDocument,
@@ -84,6 +85,7 @@ export function openApiDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocume
       },
     },
     areOpenOutside: true,
+    samplesOf: sdkSamples,
     webhooks: WEBHOOK_EVENTS,
   });
 }
@@ -107,6 +109,8 @@ export interface DocumentParts {
   readonly security: Readonly<Record<string, unknown>>;
   /** Whether operations without authentication are outside the base URL, and without the common failures. */
   readonly areOpenOutside: boolean;
+  /** Samples of an operation, beside its commands. */
+  readonly samplesOf: (operation: Operation) => OperationObject["x-codeSamples"];
   /** The requests that the service sends. */
   readonly webhooks?: readonly DescribedEvent[];
 }
@@ -328,10 +332,9 @@ function describeOperation(parts: DocumentParts, schemas: Schemas, operation: Op
           },
         }),
     responses: Object.fromEntries(responses),
-    "x-codeSamples": Object.entries(operation.curl).map(([label, source]) => ({
-      lang: "Shell",
-      label,
-      source,
-    })),
+    "x-codeSamples": [
+      ...Object.entries(operation.curl).map(([label, source]) => ({ lang: "Shell", label, source })),
+      ...parts.samplesOf(operation),
+    ],
   };
 }

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { stripTypeScriptTypes } from "node:module";
 import { openApiDocument } from "./openapi-document.ts";
 import { renderReference } from "./reference/page.ts";
 
@@ -9,4 +11,10 @@ export async function openApiJson(): Promise<string> {
 /** `openapi/reference.html`: the same for people, the page at `/docs`. */
 export async function referencePage(): Promise<string> {
   return `${renderReference(openApiDocument()).toString()}\n`;
+}
+
+/** `openapi/reference.js`: what runs on that page. */
+export async function referenceScript(root: URL): Promise<string> {
+  const source = await readFile(new URL("src/hosted/browser/reference.ts", root), "utf8");
+  return `// Written by \`npm run generate\` from src/hosted/browser/reference.ts.\n${stripTypeScriptTypes(source)}`;
 }

@@ -85,6 +85,7 @@ export function operatorDocument(publicUrl: string = DOCUMENT_URL): OpenApiDocum
     },
     // Without a session, and under the base URL all the same.
     areOpenOutside: false,
+    samplesOf: () => [],
   });
 }
 

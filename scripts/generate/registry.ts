@@ -4,7 +4,7 @@ import { dashboardOperations } from "./dashboard-operations.ts";
 import type { Generated } from "./generated.ts";
 import { architecturePage } from "./layer-diagram.ts";
 import { pythonClient, pythonTypes } from "./python-sdk.ts";
-import { openApiJson, referencePage } from "./openapi.ts";
+import { openApiJson, referencePage, referenceScript } from "./openapi.ts";
 import { operatorOpenApiJson } from "./operator-openapi.ts";
 import { schemaSql } from "./schema.ts";
 import { sdkTypes } from "./sdk-types.ts";
@@ -21,6 +21,7 @@ export const GENERATED: readonly Generated[] = [
   { path: "sdk/react/widget-types.ts", content: () => widgetTypes(ROOT) },
   { path: "openapi/openapi.json", content: openApiJson },
   { path: "openapi/reference.html", content: referencePage },
+  { path: "openapi/reference.js", content: () => referenceScript(ROOT) },
   { path: "sdk/typescript/src/api-types.ts", content: sdkTypes },
   { path: "sdk/python/latchkey/_types.py", content: pythonTypes },
   { path: "sdk/python/latchkey/_client.py", content: () => pythonClient(ROOT) },

@@ -19,11 +19,11 @@ function makeResource(type: string, text: string): Resource {
   return { type, text, etag: `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"` };
 }
 
-/** The page only needs its style sheet and the icon. */
+/** The page only needs its style sheet, its script and the icon. */
 const HEADERS = {
   "Cache-Control": "public, max-age=300",
   "Content-Security-Policy":
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
   "Cross-Origin-Resource-Policy": "same-origin",
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",
@@ -35,6 +35,7 @@ const HEADERS = {
  */
 export function registerReference(app: FastifyInstance, services: Needs<"publicUrl">): void {
   const style = makeResource("text/css; charset=utf-8", read("./reference.css"));
+  const script = makeResource("text/javascript; charset=utf-8", read("../../openapi/reference.js"));
   // Created at the first request, because the address may not be known before the service listens.
   let made: { readonly document: Resource; readonly page: Resource } | null = null;
   const make = (): { readonly document: Resource; readonly page: Resource } => {
@@ -58,6 +59,7 @@ export function registerReference(app: FastifyInstance, services: Needs<"publicU
   serve("/openapi.json", () => (made ??= make()).document);
   serve("/docs", () => (made ??= make()).page);
   serve("/docs/style.css", () => style);
+  serve("/docs/script.js", () => script);
 }
 
 async function sendResource(

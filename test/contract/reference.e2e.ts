@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import Fastify from "fastify";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { axe } from "../axe.ts";
 import { registerIcon } from "#api/icon.ts";
 import { registerReference } from "#api/openapi-routes.ts";
 import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
@@ -42,7 +43,7 @@ for (const [width, colorScheme, ground] of [
     page.on("request", (request) => requests.push(new URL(request.url()).href));
     page.on("console", (message) => complaints.push(message.text()));
     await page.goto(`${url}/docs`);
-    assert.deepEqual(requests, [`${url}/docs`, `${url}/docs/style.css`]);
+    assert.deepEqual(requests, [`${url}/docs`, `${url}/docs/style.css`, `${url}/docs/script.js`]);
     assert.notEqual(await page.evaluate(ICON_WIDTH), 0, "the icon is shown");
     assert.deepEqual(complaints, [], "the policy refuses nothing");
     assert.equal(await page.evaluate("getComputedStyle(document.body).backgroundColor"), ground);
@@ -56,6 +57,55 @@ for (const [width, colorScheme, ground] of [
       assert.ok(await page.locator(`#${id} h3`).isVisible(), id);
       assert.equal(new URL(page.url()).hash, `#${id}`);
     }
+    assert.deepEqual(await axe(page), []);
     await page.close();
   });
 }
+
+const shown = async (page: Page): Promise<readonly string[]> => [
+  ...new Set(
+    await page
+      .locator("figure[data-language]:visible")
+      .evaluateAll((figures) => figures.map((figure) => figure.getAttribute("data-language") ?? "")),
+  ),
+];
+
+test("the reader's language is shown alone and remembered, Copy copies it, and the search finds operations", async () => {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  await page.goto(`${url}/docs`);
+  assert.deepEqual(await shown(page), ["shell"]);
+  await page.getByText("Python", { exact: true }).first().click();
+  assert.deepEqual(await shown(page), ["python"]);
+  await page.reload();
+  assert.deepEqual(await shown(page), ["python"]);
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("button", { name: "Copy Python: Cancel a run" }).click();
+  await page.locator("#cancelRun").getByText("Copied").waitFor();
+  assert.match(
+    String(await page.evaluate("navigator.clipboard.readText()")),
+    /^run = client\.runs\.cancel\("run_/,
+  );
+
+  await page.keyboard.press("/");
+  await page.keyboard.type("schedule cron");
+  await page.getByText(/^\d of 17 operations$/).waitFor();
+  assert.ok(await page.locator("#putSchedule").isVisible());
+  assert.equal(await page.locator("#cancelRun").isVisible(), false);
+  assert.equal(await page.locator('nav a[href="#cancelRun"]').isVisible(), false);
+  assert.deepEqual(await axe(page), []);
+  await page.keyboard.press("Control+A");
+  await page.keyboard.press("Delete");
+  assert.ok(await page.locator("#cancelRun").isVisible());
+  await context.close();
+});
+
+test("without script every example is there, and nothing that needs one", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(`${url}/docs`);
+  for (const language of ["shell", "typescript", "python"])
+    assert.ok(await page.locator(`#cancelRun figure[data-language=${language}]`).isVisible(), language);
+  assert.equal(await page.locator("[data-tool]:visible").count(), 0);
+  await context.close();
+});

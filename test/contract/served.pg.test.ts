@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { brotliDecompressSync } from "node:zlib";
 import { openApiDocument } from "../../scripts/generate/openapi-document.ts";
 import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
+import { sdkSamples } from "../../scripts/generate/sdk-samples.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { needsCurl } from "../curl.ts";
@@ -80,19 +81,23 @@ test("GET /openapi.json is the document with this service's address; unchanged, 
   assert.equal(head.headers.get("etag"), etag);
 });
 
-test("GET /docs has every operation, its commands and failures; no script, nothing from elsewhere, no dead link", async () => {
+test("GET /docs has every operation, its examples and failures; no inline script, nothing from elsewhere, no dead link", async () => {
   const response = await fetch(`${url}/docs`);
   assert.equal(response.status, 200);
   const policy = must(response.headers.get("content-security-policy"), "the policy");
-  assert.match(policy, /^default-src 'none'; style-src 'self'; img-src 'self';/);
+  assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';/);
   const page = await response.text();
   assert.match(page, /<link rel="icon" href="favicon\.ico"/);
   for (const operation of OPERATIONS) {
     assert.ok(page.includes(`id="${operation.id}"`), operation.id);
-    for (const source of Object.values(operation.curl)) assert.ok(page.includes(escaped(source)), source);
+    const sources = [...Object.values(operation.curl), ...sdkSamples(operation).map(({ source }) => source)];
+    for (const source of sources) assert.ok(page.includes(escaped(source)), source);
   }
   assert.ok(page.includes(`export BASE_URL=${url}/api/v1`));
-  assert.doesNotMatch(page, /<script|<style|style="|\son\w+="/i);
+  assert.deepEqual(page.match(/<script[^<]*<\/script>/gi), [
+    '<script type="module" src="docs/script.js"></script>',
+  ]);
+  assert.doesNotMatch(page, /<style|style="|\son\w+="/i);
   for (const [, target] of page.matchAll(/(?:href|src)="([^"]*)"/g)) {
     if (target?.startsWith("#")) assert.ok(page.includes(`id="${target.slice(1)}"`), target);
     else assert.equal((await fetch(new URL(must(target, "a target"), `${url}/docs`))).status, 200, target);

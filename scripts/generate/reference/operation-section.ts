@@ -127,8 +127,8 @@ function renderSamples(operation: OperationObject): Html {
   const media = "$ref" in response ? undefined : Object.values(response.content ?? {})[0];
   const example = media && Object.values(media.examples)[0];
   return html`${operation["x-codeSamples"].map(
-    ({ label, source }) =>
-      html`<figure>
+    ({ lang, label, source }) =>
+      html`<figure data-language="${lang.toLowerCase()}">
         <figcaption>${label}</figcaption>
         ${renderShell(source)}
       </figure>`,

@@ -9,6 +9,7 @@ import {
   renderOperation,
   type PlacedOperation,
 } from "./operation-section.ts";
+import { SDK_SETUP } from "../sdk-samples.ts";
 import { renderFields } from "./schema-rows.ts";
 import { renderShell, renderText } from "./text.ts";
 
@@ -23,7 +24,10 @@ function operationsOf(document: OpenApiDocument, tag: string): readonly PlacedOp
   );
 }
 
-/** The reference of the API as a page: no script, nothing from elsewhere. Its style sheet is `docs/style.css` beside it. */
+/**
+ * The reference of the API as a page: complete without script, nothing from elsewhere. Its style sheet and its script (the language of the
+ * examples, Copy, search) are `docs/style.css` and `docs/script.js` beside it.
+ */
 export function renderReference(document: OpenApiDocument): Html {
   const server = must(document.servers[0], "the server").url;
   const groups = document.tags.map((tag) => ({ ...tag, operations: operationsOf(document, tag.name) }));
@@ -36,11 +40,13 @@ export function renderReference(document: OpenApiDocument): Html {
         <title>${document.info.title}</title>
         <link rel="icon" href="favicon.ico" />
         <link rel="stylesheet" href="docs/style.css" />
+        <script type="module" src="docs/script.js"></script>
       </head>
       <body>
         <a class="skip" href="#content">Skip to the content</a>
         <nav aria-label="Contents">
           <p class="brand"><a href="#content">${document.info.title}</a></p>
+          ${renderTools()}
           <ul>
             <li><a href="#start">Start</a></li>
             <li><a href="#failures">Failures</a></li>
@@ -78,13 +84,49 @@ function renderContents(name: string, operations: readonly PlacedOperation[]): H
     </ul>`;
 }
 
+const LANGUAGES = [
+  ["shell", "curl"],
+  ["typescript", "TypeScript"],
+  ["python", "Python"],
+] as const;
+
+/** Hidden until the script runs. */
+function renderTools(): Html {
+  return html`<div data-tool hidden>
+      <label for="search">Search</label>
+      <input id="search" type="search" autocomplete="off" spellcheck="false" aria-describedby="found" />
+      <p id="found" role="status"></p>
+    </div>
+    <fieldset data-tool hidden>
+      <legend>Examples</legend>
+      <div class="choices">
+        ${LANGUAGES.map(
+          ([value, name]) =>
+            html`<label><input type="radio" name="language" value="${value}" /> <span>${name}</span></label>`,
+        )}
+      </div>
+    </fieldset>`;
+}
+
 function renderStart(document: OpenApiDocument, server: string): Html {
-  const setup = `export PUBLIC_URL=${server.replace(/\/api\/v1$/, "")}\nexport BASE_URL=${server}\nexport API_KEY=<API_KEY>`;
+  const url = server.replace(/\/api\/v1$/, "");
+  const setup = `export PUBLIC_URL=${url}\nexport BASE_URL=${server}\nexport API_KEY=<API_KEY>`;
   return html`<section id="start">
     <h2>Start</h2>
     ${renderText(document.info.description)}
-    <p>The commands on this page work in a shell with these set, and with the ids that they name:</p>
-    ${renderShell(setup)}
+    <p>The examples on this page go on from here, with ids of your own:</p>
+    <figure data-language="shell">
+      <figcaption>In a shell</figcaption>
+      ${renderShell(setup)}
+    </figure>
+    <figure data-language="typescript">
+      <figcaption>TypeScript</figcaption>
+      ${renderShell(SDK_SETUP.typescript(url))}
+    </figure>
+    <figure data-language="python">
+      <figcaption>Python</figcaption>
+      ${renderShell(SDK_SETUP.python(url))}
+    </figure>
   </section>`;
 }
 
