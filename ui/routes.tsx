@@ -41,6 +41,19 @@ export const ROUTES: readonly Route[] = [
     page: page(async () => (await import("./pages/run.tsx")).RunPage),
   },
   {
+    path: "/schedules",
+    title: "Schedules",
+    permission: "schedule.read",
+    nav: { group: "Work", key: "d" },
+    page: page(async () => (await import("./pages/schedule-list.tsx")).ScheduleListPage),
+  },
+  {
+    path: "/schedules/:scheduleId",
+    title: "Schedule",
+    permission: "schedule.read",
+    page: page(async () => (await import("./pages/schedule.tsx")).SchedulePage),
+  },
+  {
     path: "/reviews",
     title: "Reviews",
     permission: "review.read",

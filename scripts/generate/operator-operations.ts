@@ -14,6 +14,7 @@ import * as keys from "#contract/operator/keys.ts";
 import * as proposals from "#contract/operator/proposals.ts";
 import * as reviews from "#contract/operator/reviews.ts";
 import * as runs from "#contract/operator/runs.ts";
+import * as schedules from "#contract/operator/schedules.ts";
 import * as secrets from "#contract/operator/secrets.ts";
 import * as session from "#contract/operator/session.ts";
 import * as strategies from "#contract/operator/strategies.ts";
@@ -87,6 +88,11 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   credentials.readCredentialSession,
   credentials.linkCredentialSession,
   credentials.revokeCredentialSession,
+  schedules.listSchedules,
+  schedules.readSchedule,
+  schedules.pauseSchedule,
+  schedules.resumeSchedule,
+  schedules.runSchedule,
   writes.listWrites,
   writes.decideWrite,
   writes.listWriteGroups,

@@ -40,6 +40,7 @@ const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand
   ["credentials", async () => (await import("./credentials.ts")).addCredentials],
   ["secrets", async () => (await import("./secrets.ts")).addSecrets],
   ["webhooks", async () => (await import("./webhooks.ts")).addWebhooks],
+  ["schedules", async () => (await import("./schedules.ts")).addSchedules],
   ["runs", async () => (await import("./runs.ts")).addRuns],
   ["sessions", async () => (await import("./sessions.ts")).addSessions],
   ["blueprints", async () => (await import("./blueprints.ts")).addBlueprints],
@@ -94,6 +95,7 @@ export const REMOTE_COMMANDS: ReadonlySet<string> = new Set([
     (name) => `webhooks ${name}`,
   ),
   ...["resend", "ping", "trigger", "listen"].map((name) => `webhooks ${name}`),
+  ...["list", "show", "pause", "resume", "run"].map((name) => `schedules ${name}`),
 ]);
 
 function chooseService(program: Command, command: Command, composition: Composition): void {

@@ -57,6 +57,8 @@ export const AUDIT_ACTIONS = [
   "schedule.update",
   "schedule.delete",
   "schedule.pause",
+  "schedule.resume",
+  "schedule.run",
   "webhook.create",
   "webhook.update",
   "webhook.rotate",

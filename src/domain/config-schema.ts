@@ -7,13 +7,10 @@ import { EXPRESSION } from "./expression.ts";
 import { LANGUAGES } from "./language.ts";
 import { limits } from "./limits.ts";
 import { MILESTONE_PATTERN } from "./run.ts";
+import { scheduleSchema } from "./schedule-schema.ts";
+import { SAYS, UNBUILT_KEYS } from "./schema-notes.ts";
 import { FIELD_TYPES } from "./strategy.ts";
 import { SUBSCRIPTIONS } from "./webhook.ts";
-
-/** The description of a schema's `pattern` in messages: `must be …`. */
-export const SAYS = "x-says";
-/** Keys that are planned but not implemented yet, each with what to do instead: refused by name (docs/decisions/0030). */
-export const UNBUILT_KEYS = "x-unbuilt-keys";
 
 /** Upper limits of durations, in milliseconds; a duration must be longer than 0 unless stated otherwise. */
 export const configLimits = {
@@ -315,6 +312,12 @@ export const blueprintSchema = Type.Object(
     insecure,
     timeout: duration("Maximum duration of a run; default 30m"),
     retention: duration("How long the data of ended runs is kept; default the account's"),
+    schedules: Type.Optional(
+      Type.Array(scheduleSchema, {
+        maxItems: limits.documentSchedulesMax,
+        description: "When it runs by the clock, and with what",
+      }),
+    ),
     nodes: Type.Array(Type.Unknown(), { minItems: 1, maxItems: configLimits.nodesMax }),
     retired,
     edition,

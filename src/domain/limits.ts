@@ -43,6 +43,12 @@ export const limits = {
   /** How soon a schedule whose run waits for an earlier one is looked at again. */
   scheduleQueuedMs: 5_000,
   scheduleFiresKeptMs: 90 * 86_400_000,
+  /** Schedules of one Blueprint's document. */
+  documentSchedulesMax: 100,
+  /** What operators are shown of a schedule: its next times, and its last runs, which are looked for among so many of its times. */
+  scheduleNextTimes: 5,
+  scheduleLastRuns: 10,
+  scheduleLookedAtFires: 2_000,
 
   /** docs/decisions/0011: names and other strings. */
   nameCharactersMax: 255,

@@ -63,7 +63,10 @@ export const PERMISSIONS = {
   /** An endpoint gets what the API shows of runs and sessions. */
   "webhook.manage": { roles: ["admin", "operator"], stepUp: "now" },
   "webhook.resend": { roles: ["admin", "operator"] },
-  /** Rerunning a run, and testing a login. */
+  "schedule.read": { roles: ["admin", "operator", "viewer"] },
+  /** Pausing and resuming. */
+  "schedule.manage": { roles: ["admin", "operator"] },
+  /** Rerunning a run, beginning one of a schedule, and testing a login. */
   "run.trigger": { roles: ["admin", "operator"] },
   /** Trying a Blueprint: the run is on record as the operator's. Programs trigger runs with API keys. */
   "run.try": { roles: ["admin", "operator"], isPersonal: true },

@@ -8,14 +8,34 @@ export type MissedRule = (typeof MISSED_RULES)[number];
 export const OVERLAP_RULES = ["skip", "queue", "cancel"] as const;
 export type OverlapRule = (typeof OVERLAP_RULES)[number];
 
-export const PAUSE_REASONS = ["credential_deleted", "blueprint_retired", "refused", "ended"] as const;
+export const PAUSE_REASONS = [
+  "credential_deleted",
+  "blueprint_retired",
+  "refused",
+  "ended",
+  "operator",
+] as const;
 export type PauseReason = (typeof PAUSE_REASONS)[number];
 
-/** What became of one time of a schedule. */
-export const FIRE_OUTCOMES = ["run", "missed", "overlap", "credential_locked", "refused"] as const;
+/** What became of one time of a schedule. `manual`: it is none of its times, but an operator began a run. */
+export const FIRE_OUTCOMES = ["run", "manual", "missed", "overlap", "credential_locked", "refused"] as const;
 export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
 
-export const isScheduleKey = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(text);
+/** Whether it begins runs. `locked`: not until one of its credentials logs in again. */
+export const SCHEDULE_STATES = ["active", "locked", "paused"] as const;
+export type ScheduleState = (typeof SCHEDULE_STATES)[number];
+
+export const SCHEDULE_KEY_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$";
+const SCHEDULE_KEY = new RegExp(SCHEDULE_KEY_PATTERN);
+export const isScheduleKey = (text: string): boolean => SCHEDULE_KEY.test(text);
+
+export const stateOfSchedule = (schedule: {
+  readonly pausedReason: PauseReason | null;
+  readonly lockedUntil: Date | null;
+}): ScheduleState => {
+  if (schedule.pausedReason !== null) return "paused";
+  return schedule.lockedUntil === null ? "active" : "locked";
+};
 
 export interface DueTimes {
   /** To be executed, in order. */

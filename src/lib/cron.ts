@@ -9,6 +9,14 @@ export interface CronTimes {
   readonly next: (afterMs: number) => number | null;
 }
 
+/** A time and the next ones, `count` of them at most. */
+export function timesFrom({ next }: CronTimes, first: Date, count: number): readonly Date[] {
+  const times = [first];
+  for (let atMs = next(first.getTime()); atMs !== null && times.length < count; atMs = next(atMs))
+    times.push(new Date(atMs));
+  return times;
+}
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** More than the clocks of any zone change at once. */

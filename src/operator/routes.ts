@@ -14,6 +14,7 @@ import * as ofProposals from "#contract/operator/proposals.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
 import * as ofNodes from "#contract/operator/nodes.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
+import * as ofSchedules from "#contract/operator/schedules.ts";
 import * as ofFinding from "#contract/operator/finding.ts";
 import * as ofSecrets from "#contract/operator/secrets.ts";
 import * as ofSession from "#contract/operator/session.ts";
@@ -37,6 +38,7 @@ import * as operators from "./operators.ts";
 import * as proposals from "./proposals.ts";
 import * as reviews from "./reviews.ts";
 import * as runs from "./runs.ts";
+import * as schedules from "./schedules.ts";
 import * as secrets from "./secrets.ts";
 import * as session from "./session.ts";
 import * as system from "./system.ts";
@@ -107,7 +109,7 @@ function addPeople({ route, openRoute }: Adder): void {
   route(ofTokens.revokeToken, tokens.postRevokeToken);
 }
 
-/** Runs, reviews and uncertain writes. */
+/** Runs, reviews, schedules and uncertain writes. */
 function addWork({ route }: Adder): void {
   route(ofRuns.listRuns, runs.getRuns);
   route(ofFinding.listFailures, runs.getFailures);
@@ -132,6 +134,12 @@ function addWork({ route }: Adder): void {
   route(ofReviews.approveReview, reviews.postApprove);
   route(ofReviews.rejectReview, reviews.postReject);
   route(ofReviews.noteAtReview, reviews.postPresence);
+
+  route(ofSchedules.listSchedules, schedules.getSchedules);
+  route(ofSchedules.readSchedule, schedules.getSchedule);
+  route(ofSchedules.pauseSchedule, schedules.postPause);
+  route(ofSchedules.resumeSchedule, schedules.postResume);
+  route(ofSchedules.runSchedule, schedules.postRun);
 
   route(ofWrites.listWrites, writes.getWrites);
   route(ofWrites.decideWrite, writes.postDecision);

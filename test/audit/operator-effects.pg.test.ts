@@ -144,6 +144,13 @@ const newSession = async () => ({
   sessionId: (await caller.post("/credential-sessions", { strategy_id: "strat_acme" })).body.id,
 });
 const newCredential = async () => ({ credentialId: await connect(caller, "strat_acme", { token: "t" }) });
+const newSchedule = async () => {
+  const key = `made-${made++}`;
+  const terms = { blueprint_key: "asks", cron: "0 0 1 1 *", time_zone: "UTC", trigger: { data: "[]" } };
+  await caller.put(`/schedules/${key}`, terms);
+  const [row] = await stage.db.query<{ id: string }>("select id from schedule where key = $1", [key]);
+  return { scheduleId: row?.id ?? assert.fail(key) };
+};
 
 const idOf = async (path: string, body: object): Promise<string> =>
   (await (await stage.holding(admin)).send("POST", path, body)).body.id;
@@ -364,6 +371,13 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       return await asAdmin({ account: "acme", secret });
     },
   },
+  pauseSchedule: on("schedule.pause", newSchedule),
+  resumeSchedule: on("schedule.resume", async () => {
+    const made = await newSchedule();
+    await (await stage.holding(admin)).send("POST", `/schedules/${made.scheduleId}/pause`);
+    return made;
+  }),
+  runSchedule: on("schedule.run", newSchedule),
   ...webhookEffects(asAdmin, () => ({ stage, admin })),
 };
 

@@ -94,7 +94,7 @@ export async function seeEmbeddedSession({ caller, stranger }: Scene): Promise<v
 }
 
 /** A schedule: created, replaced, read, refused, deleted. */
-async function seeSchedules({ caller, stranger, limited }: Scene): Promise<void> {
+async function seeSchedules({ db, caller, stranger, limited }: Scene): Promise<void> {
   const path = "/schedules/nightly";
   const credential = await connect(caller, STRATEGY, { note: "n" });
   const right = { ...TRIGGER, credential_id: credential };
@@ -121,6 +121,12 @@ async function seeSchedules({ caller, stranger, limited }: Scene): Promise<void>
     ...body,
     trigger: { credential_id: credential },
   });
+  const give = async (isFromDocument: boolean): Promise<unknown> =>
+    await db.query("update schedule set is_from_document = $1 where key = 'nightly'", [isFromDocument]);
+  await give(true);
+  checkRefusal("putSchedule", 409, await caller.put(path, body));
+  checkRefusal("deleteSchedule", 409, await caller.delete(path));
+  await give(false);
   check("deleteSchedule", 204, await caller.delete(path));
 }
 

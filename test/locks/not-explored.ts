@@ -36,6 +36,10 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
     "it locks the row of the embedded session first, as a submit of one of its slots does",
   "src/actions/schedules/put-schedule.ts#putSchedule":
     "it locks its schedule's row first, and inserts others after it",
+  "src/actions/schedules/operate-schedules.ts#pauseScheduleById": "it locks one schedule's row",
+  "src/actions/schedules/operate-schedules.ts#resumeScheduleById": "it locks one schedule's row",
+  "src/actions/schedules/operate-schedules.ts#runScheduleNow":
+    "it locks its schedule's row first, and inserts others after it, as `fire a schedule` does",
   "src/actions/schedules/put-schedule.ts#deleteSchedule":
     "it locks one schedule's row, and deletes what belongs to it",
   "src/actions/vault/master-keys.ts#addKey": KEYS_LOCK,

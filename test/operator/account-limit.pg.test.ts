@@ -60,6 +60,12 @@ async function plant(account: string): Promise<void> {
     "select key.id from api_key key join account on account.id = key.account_id where slug = $1",
     [account],
   );
+  const terms = { blueprint_key: "asks", cron: "0 0 1 1 *", time_zone: "UTC", trigger: { data: "[]" } };
+  await caller.put("/schedules/yearly", terms);
+  const [schedule] = await stage.db.query<{ id: string }>(
+    "select schedule.id from schedule join account on account.id = schedule.account_id where slug = $1",
+    [account],
+  );
   const [planted] = await stage.db.query<{ sessionId: string; webhookId: string }>(
     `with endpoint as (
        insert into webhook_endpoint (id, account_id, url, events)
@@ -76,6 +82,7 @@ async function plant(account: string): Promise<void> {
     reviewId,
     runId: body.id,
     keyId: key?.id ?? "",
+    scheduleId: schedule?.id ?? "",
     strategyId: `strat_${account}`,
     blueprintKey: "asks",
     version: "1",

@@ -60,9 +60,10 @@ export interface OperatorStage extends AsyncDisposable {
 
 export async function openOperatorStage(
   environment: Readonly<Record<string, string>> = {},
+  roles?: Parameters<Installation["serve"]>[1],
 ): Promise<OperatorStage> {
   const installation = await install(environment);
-  const service = await installation.serve();
+  const service = await installation.serve({}, roles);
   const { db } = installation.database;
   const signing = openSigning(
     readSigningKey(readFileSync(join(installation.dataFolder, "signing.key"), "utf8")),

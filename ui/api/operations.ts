@@ -14,6 +14,7 @@ import type * as operators from "#contract/operator/operators.ts";
 import type * as proposals from "#contract/operator/proposals.ts";
 import type * as reviews from "#contract/operator/reviews.ts";
 import type * as runs from "#contract/operator/runs.ts";
+import type * as schedules from "#contract/operator/schedules.ts";
 import type * as secrets from "#contract/operator/secrets.ts";
 import type * as session from "#contract/operator/session.ts";
 import type * as strategies from "#contract/operator/strategies.ts";
@@ -152,6 +153,17 @@ export const revokeCredentialSession = endpoint<typeof credentials.revokeCredent
   "post",
   "/credential-sessions/{sessionId}/revoke",
 );
+export const listSchedules = endpoint<typeof schedules.listSchedules>("get", "/schedules");
+export const readSchedule = endpoint<typeof schedules.readSchedule>("get", "/schedules/{scheduleId}");
+export const pauseSchedule = endpoint<typeof schedules.pauseSchedule>(
+  "post",
+  "/schedules/{scheduleId}/pause",
+);
+export const resumeSchedule = endpoint<typeof schedules.resumeSchedule>(
+  "post",
+  "/schedules/{scheduleId}/resume",
+);
+export const runSchedule = endpoint<typeof schedules.runSchedule>("post", "/schedules/{scheduleId}/run");
 export const listWrites = endpoint<typeof writes.listWrites>("get", "/writes");
 export const decideWrite = endpoint<typeof writes.decideWrite>(
   "post",

@@ -59,6 +59,8 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "schedule.update": "Schedule changed",
   "schedule.delete": "Schedule deleted",
   "schedule.pause": "Schedule paused",
+  "schedule.resume": "Schedule resumed",
+  "schedule.run": "Run of a schedule begun",
   "webhook.create": "Webhook endpoint created",
   "webhook.update": "Webhook endpoint changed",
   "webhook.rotate": "Webhook secret rotated",

@@ -1,7 +1,14 @@
 import { Type } from "#lib/type.ts";
 import { FIRE_OUTCOMES, MISSED_RULES, OVERLAP_RULES, PAUSE_REASONS } from "#domain/schedule.ts";
 import { limits } from "#domain/limits.ts";
-import { notAuthorised, notFound, refusedField, tooLarge, unsupportedType } from "#contract/failures.ts";
+import {
+  errorExample,
+  notAuthorised,
+  notFound,
+  refusedField,
+  tooLarge,
+  unsupportedType,
+} from "#contract/failures.ts";
 import { EXAMPLE, keyed, nullable, openSet, timestamp } from "#contract/fields.ts";
 import { json, type Operation } from "#contract/operation.ts";
 import { inPath } from "#contract/parameters.ts";
@@ -78,7 +85,7 @@ const schedule = Type.Object(
     status: openSet("Whether it begins runs.", ["active", "paused"]),
     paused_reason: nullable(
       openSet("", [...PAUSE_REASONS, "credential_locked"]),
-      "Why it is paused; `null`: it is active. `credential_locked` ends by itself; after any other reason, put it again.",
+      "Why it is paused; `null`: it is active. `credential_locked` ends by itself, and `operator` when an operator resumes it; after any other reason, put it again.",
     ),
     paused_until: nullable(
       timestamp(""),
@@ -109,6 +116,17 @@ const example = {
   created_at: "2026-11-01T09:00:00.000Z",
   updated_at: "2026-11-01T09:00:00.000Z",
 };
+
+const ofDocument = {
+  status: 409,
+  description: "The document of the Blueprint has the schedule, which alone changes it.",
+  examples: {
+    document: errorExample(
+      "conflict",
+      "The document of the Blueprint has this schedule, which alone changes it. Choose another key.",
+    ),
+  },
+} as const;
 
 const missing = notFound("Schedule", "The API key's account has no such schedule.");
 
@@ -147,6 +165,7 @@ export const putSchedule: Operation = {
   failures: [
     notAuthorised,
     missing,
+    ofDocument,
     tooLarge("More than 1 MiB or more than 250,000 values."),
     unsupportedType("The body is not `application/json` in UTF-8.", "application/json"),
     {
@@ -202,7 +221,7 @@ export const deleteSchedule: Operation = {
   description: "It begins no more runs. Runs that it began go on. A request body is ignored.",
   parameters: [scheduleKey],
   answers: [{ status: 204, description: "Deleted. The body is empty." }],
-  failures: [notAuthorised, missing],
+  failures: [notAuthorised, missing, ofDocument],
   curl: {
     curl: `curl -sS -i -X DELETE "$BASE_URL/schedules/invoices-of-user-1234" \\
   -H "Authorization: Bearer $API_KEY"`,

@@ -327,7 +327,7 @@ class Schedule(TypedDict):
     overlap: str
     #: Whether it begins runs. Known values: `active`, `paused`. An open set: treat an unknown value like a state in progress.
     status: str
-    #: Why it is paused; `null`: it is active. `credential_locked` ends by itself; after any other reason, put it again.
+    #: Why it is paused; `null`: it is active. `credential_locked` ends by itself, and `operator` when an operator resumes it; after any other reason, put it again.
     paused_reason: Union[str, None]
     #: When the locked credential is used again; `null` for other reasons.
     paused_until: Union[str, None]
@@ -346,7 +346,7 @@ class ScheduleFire(TypedDict):
 
     #: The time.
     due_at: str
-    #: What became of it. Known values: `run`, `missed`, `overlap`, `credential_locked`, `refused`. An open set: treat an unknown value like a state in progress.
+    #: What became of it. Known values: `run`, `manual`, `missed`, `overlap`, `credential_locked`, `refused`. An open set: treat an unknown value like a state in progress.
     outcome: str
     #: The run, if there is one.
     run_id: Union[str, None]

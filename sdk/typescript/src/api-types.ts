@@ -336,7 +336,7 @@ export interface Schedule {
   readonly overlap: "skip" | "queue" | "cancel" | (string & {});
   /** Whether it begins runs. Known values: `active`, `paused`. An open set: treat an unknown value like a state in progress. */
   readonly status: "active" | "paused" | (string & {});
-  /** Why it is paused; `null`: it is active. `credential_locked` ends by itself; after any other reason, put it again. */
+  /** Why it is paused; `null`: it is active. `credential_locked` ends by itself, and `operator` when an operator resumes it; after any other reason, put it again. */
   readonly paused_reason: string | null;
   /** When the locked credential is used again; `null` for other reasons. */
   readonly paused_until: string | null;
@@ -355,8 +355,8 @@ export interface Schedule {
 export interface ScheduleFire {
   /** The time. */
   readonly due_at: string;
-  /** What became of it. Known values: `run`, `missed`, `overlap`, `credential_locked`, `refused`. An open set: treat an unknown value like a state in progress. */
-  readonly outcome: "run" | "missed" | "overlap" | "credential_locked" | "refused" | (string & {});
+  /** What became of it. Known values: `run`, `manual`, `missed`, `overlap`, `credential_locked`, `refused`. An open set: treat an unknown value like a state in progress. */
+  readonly outcome: "run" | "manual" | "missed" | "overlap" | "credential_locked" | "refused" | (string & {});
   /** The run, if there is one. */
   readonly run_id: string | null;
 }

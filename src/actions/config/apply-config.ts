@@ -13,6 +13,7 @@ import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { texts, type Json, type JsonObject } from "#domain/json.ts";
 import { describeNeed, type Need, type ProposedDocument } from "#domain/proposal.ts";
+import { readSchedules } from "#domain/schedule-documents.ts";
 import { readWebhooks } from "#domain/webhook-documents.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
@@ -26,6 +27,8 @@ import { createProposal, type NewProposal } from "./create-proposal.ts";
 import { listKnownSecrets } from "#actions/secrets/list-secret-problems.ts";
 import { readDocuments } from "./read-documents.ts";
 import { keepText } from "./keep-text.ts";
+import { syncSchedules } from "#actions/schedules/sync-schedules.ts";
+import { checkSchedulesHere } from "./check-schedules.ts";
 import { syncEndpoints } from "#actions/webhooks/sync-endpoints.ts";
 import { warnOfEndpoints } from "./warn-of-endpoints.ts";
 import { warnOfLeftOut } from "./warn-of-left-out.ts";
@@ -264,6 +267,8 @@ async function makePlan(
     const change = changeFrom(before, document, rules.get(document.account) ?? "off");
     return { change, checked: document, before, isRefused: refused.has(key) };
   });
+  const refusedHere = await checkSchedulesHere(tx, changes);
+  if (refusedHere.length > 0) return { ok: false, problems: refusedHere };
   const ofDocuments = changes.flatMap(({ change, checked: { warnings } }) =>
     change === "unchanged" ? [] : warnings.map(formatProblem),
   );
@@ -341,6 +346,13 @@ async function applyDocument(
   const saved = await saveDocument(tx, actor, checked, document);
   if (kind === "account")
     await syncEndpoints(tx, signing, { ...saved, actor }, readWebhooks(checked.document));
+  if (kind === "blueprint")
+    await syncSchedules(
+      tx,
+      signing,
+      { accountId: saved.accountId, key: id, actor },
+      readSchedules(checked.document),
+    );
   await recordAudit(tx, signing.audit, {
     accountId: saved.accountId,
     actor,

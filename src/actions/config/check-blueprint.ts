@@ -6,6 +6,7 @@ import { Type } from "#lib/type.ts";
 import { findGotoUrls } from "./check-browser.ts";
 import { checkBlueprintVariables, type BlueprintNames } from "./check-blueprint-variables.ts";
 import { checkGraph } from "./check-graph.ts";
+import { checkSchedules } from "./check-schedules.ts";
 import { checkSteps, readStepExpressions, stepDrafts, withoutSteps } from "./check-steps.ts";
 import { checkNodes } from "./check-nodes.ts";
 import { checkPlainHosts } from "./check-plain-hosts.ts";
@@ -69,6 +70,11 @@ export function checkBlueprint(
     ...ofNodes,
     ...withoutSamePlace(ofRequests, ofNodes),
     ...checkTriggerKeys(document, drafts),
+    ...checkSchedules(document["schedules"], {
+      metadata: readMetadataNames(document["metadata"]).map(({ name }) => name),
+      inputs: readRefKeys(drafts).map(({ name }) => name),
+      required: readRequiredNames(document["metadata"]),
+    }),
     ...checkGraph(drafts, usesOf),
     ...checkBlueprintVariables([...usesOf.values()].flat(), readNames(document, drafts)),
   ];
@@ -129,6 +135,11 @@ function readMetadataNames(metadata: Json | undefined): Named {
       : [],
   );
 }
+
+const readRequiredNames = (metadata: Json | undefined): readonly string[] =>
+  (Array.isArray(metadata) ? metadata : []).flatMap((item: Json) =>
+    isJsonObject(item) && item["required"] === true && typeof item["name"] === "string" ? [item["name"]] : [],
+  );
 
 function readRefKeys(drafts: readonly DraftNode[]): Named {
   return drafts.flatMap(({ type, config, path }) =>

@@ -3,7 +3,7 @@ import { DURATION_PATTERN } from "#domain/duration.ts";
 import { isJsonObject } from "#domain/json.ts";
 import { quote, quoteList } from "#domain/config-problem.ts";
 import { suggestion } from "#domain/config-nearest.ts";
-import { SAYS, UNBUILT_KEYS } from "#domain/config-schema.ts";
+import { SAYS, UNBUILT_KEYS } from "#domain/schema-notes.ts";
 
 const DURATION = "must be a duration like `500ms`, `30s`, `10m`, `2h` or `7d`";
 

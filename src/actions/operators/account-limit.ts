@@ -3,6 +3,7 @@ import { OperatorError, requireAccount } from "#actions/operator-error.ts";
 import { findAccountById, findAccountBySlug } from "#db/accounts.ts";
 import { findAccountOfKey } from "#db/api-keys.ts";
 import { findAccountOfCredential, findSeenSession } from "#db/operators/operator-credentials.ts";
+import { findAccountOfSchedule } from "#db/operators/operator-schedules.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findWebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
 import { findReview } from "#db/runs/reviews.ts";
@@ -43,6 +44,7 @@ const OWNERS: Readonly<Record<string, (db: Database, id: string) => Promise<stri
   sessionId: async (db, id) => (await findSeenSession(db, id))?.accountId,
   webhookId: async (db, id) => (await findWebhookEndpoint(db, id))?.accountId,
   keyId: findAccountOfKey,
+  scheduleId: findAccountOfSchedule,
 };
 
 /**

@@ -17,6 +17,7 @@ import {
 import { toTriggerBody } from "#domain/json-body.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import type { TriggerBody } from "#domain/trigger-routing.ts";
 import { planDueTimes, type FireOutcome, type PauseReason } from "#domain/schedule.ts";
 import { must } from "#lib/assert.ts";
 import { readCron } from "#lib/cron.ts";
@@ -113,7 +114,7 @@ async function fire(services: FiringServices, tx: Database, schedule: DueSchedul
   return { accountId, cancelled };
 }
 
-const noted = (times: readonly number[], outcome: Exclude<FireOutcome, "run">): readonly Fire[] =>
+const noted = (times: readonly number[], outcome: Exclude<FireOutcome, "run" | "manual">): readonly Fire[] =>
   times.map((dueMs) => ({ dueMs, outcome, runId: null }));
 
 /** Triggers the runs. Why it must pause instead; null: it need not. */
@@ -136,7 +137,7 @@ async function begin(
   };
   if (schedule.isDeleted) return await refuse("credential_deleted", null);
   if (version.retired) return await refuse("blueprint_retired", null);
-  const body = toTriggerBody(readTrigger(schedule.trigger));
+  const body = readTriggerBody(schedule.trigger);
   try {
     for (const dueMs of times) {
       const answer = await triggerRun(tx, { account, keyId: null, scheduleId: id }, version, body);
@@ -151,11 +152,14 @@ async function begin(
   }
 }
 
-const readTrigger = (bytes: Buffer): ReadonlyMap<string, JsonTree> =>
-  parseJsonText(bytes.toString("utf8"), {
-    depthMax: limits.jsonDepthMax,
-    valuesMax: limits.jsonValuesMax,
-  }) as ReadonlyMap<string, JsonTree>;
+/** The body of a schedule's triggers, as it is stored. */
+export const readTriggerBody = (bytes: Buffer): TriggerBody =>
+  toTriggerBody(
+    parseJsonText(bytes.toString("utf8"), {
+      depthMax: limits.jsonDepthMax,
+      valuesMax: limits.jsonValuesMax,
+    }) as ReadonlyMap<string, JsonTree>,
+  );
 
 async function cancel(
   services: FiringServices,

@@ -5,7 +5,7 @@ import {
   locatorPart,
   type LocatorConfig,
 } from "#answers/browser/locator.ts";
-import { SAYS } from "#domain/config-schema.ts";
+import { SAYS } from "#domain/schema-notes.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { Type } from "#lib/type.ts";
 

@@ -942,6 +942,7 @@ create table schedule (
   paused_at timestamp with time zone,
   created_at timestamp with time zone default app_now() not null,
   updated_at timestamp with time zone default app_now() not null,
+  is_from_document boolean default false not null,
   constraint schedule_pkey PRIMARY KEY (id),
   constraint schedule_account_id_key_key UNIQUE (account_id, key),
   constraint schedule_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -954,10 +955,11 @@ create table schedule (
   constraint schedule_missed_check CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text]))),
   constraint schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'cancel'::text]))),
   constraint schedule_paused_detail_check CHECK ((char_length(paused_detail) <= 500)),
-  constraint schedule_paused_reason_check CHECK ((paused_reason = ANY (ARRAY['credential_deleted'::text, 'blueprint_retired'::text, 'refused'::text, 'ended'::text]))),
+  constraint schedule_paused_reason_check CHECK ((paused_reason = ANY (ARRAY['credential_deleted'::text, 'blueprint_retired'::text, 'refused'::text, 'ended'::text, 'operator'::text]))),
   constraint schedule_trigger_check CHECK ((octet_length(trigger) <= 65536))
 );
 CREATE INDEX schedule_look ON public.schedule USING btree (look_at) WHERE (look_at IS NOT NULL);
+CREATE INDEX schedule_of_document ON public.schedule USING btree (blueprint_id) WHERE is_from_document;
 
 create table schedule_credential (
   schedule_id text not null,
@@ -976,8 +978,8 @@ create table schedule_fire (
   constraint schedule_fire_pkey PRIMARY KEY (schedule_id, due_at),
   constraint schedule_fire_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint schedule_fire_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE,
-  constraint schedule_fire_check CHECK (((outcome = 'run'::text) = (run_id IS NOT NULL))),
-  constraint schedule_fire_outcome_check CHECK ((outcome = ANY (ARRAY['run'::text, 'missed'::text, 'overlap'::text, 'credential_locked'::text, 'refused'::text])))
+  constraint schedule_fire_check CHECK (((outcome = ANY (ARRAY['run'::text, 'manual'::text])) = (run_id IS NOT NULL))) NOT VALID,
+  constraint schedule_fire_outcome_check CHECK ((outcome = ANY (ARRAY['run'::text, 'manual'::text, 'missed'::text, 'overlap'::text, 'credential_locked'::text, 'refused'::text]))) NOT VALID
 );
 CREATE INDEX schedule_fire_fired ON public.schedule_fire USING btree (fired_at);
 CREATE INDEX schedule_fire_run ON public.schedule_fire USING btree (run_id) WHERE (run_id IS NOT NULL);

@@ -91,6 +91,21 @@ export async function insertFires(tx: Database, id: string, fires: readonly Fire
   });
 }
 
+/** Notes a run that is none of its times. Its moment differs from all of them, which are whole minutes, and from that of any run before it. */
+export async function insertManualFire(tx: Database, id: string, runId: string): Promise<void> {
+  await tx.query(
+    `with fired as (
+       insert into schedule_fire (schedule_id, due_at, outcome, run_id)
+       select $1, greatest(
+         date_trunc('milliseconds', app_now()) + interval '1 microsecond',
+         (select max(due_at) + interval '1 microsecond' from schedule_fire where schedule_id = $1 and outcome = 'manual')
+       ), 'manual', $2
+     )
+     insert into schedule_open_run (run_id, schedule_id) values ($2, $1)`,
+    [id, runId],
+  );
+}
+
 /** `queuedMs`: the time of the run that waits for an earlier one. */
 export async function moveSchedule(
   tx: Database,

@@ -20,6 +20,8 @@ export interface Schedule extends ScheduleTerms {
   readonly queuedAt: Date | null;
   readonly pausedReason: PauseReason | null;
   readonly pausedDetail: string | null;
+  /** Its Blueprint's document has it, which alone changes it. */
+  readonly isFromDocument: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -36,9 +38,9 @@ export interface ShownSchedule extends Schedule {
 const COLUMNS = `schedule.id, schedule.account_id as "accountId", schedule.key, blueprint.key as "blueprintKey", schedule.cron,
   schedule.time_zone as "timeZone", schedule.missed, schedule.overlap, schedule.trigger, schedule.next_at as "nextAt",
   schedule.queued_at as "queuedAt", schedule.paused_reason as "pausedReason", schedule.paused_detail as "pausedDetail",
-  schedule.created_at as "createdAt", schedule.updated_at as "updatedAt"`;
+  schedule.is_from_document as "isFromDocument", schedule.created_at as "createdAt", schedule.updated_at as "updatedAt"`;
 
-const LOCKED_UNTIL = `(select max(login_locked_until) from schedule_credential used
+export const LOCKED_UNTIL = `(select max(login_locked_until) from schedule_credential used
   join credential on credential.id = used.credential_id
   where used.schedule_id = schedule.id and login_locked_until > app_now())`;
 
@@ -74,6 +76,38 @@ export async function lockSchedule(
   return rows[0];
 }
 
+/** A schedule by its id, locked. */
+export async function lockScheduleOfId(tx: Database, id: string): Promise<Schedule | undefined> {
+  const rows = await tx.query<Schedule>(
+    `select ${COLUMNS} from schedule join blueprint on blueprint.id = schedule.blueprint_id
+     where schedule.id = $1 for no key update of schedule`,
+    [id],
+  );
+  return rows[0];
+}
+
+/** Until when a credential of it does not log in, after rejected logins; null: none is locked. */
+export async function findLockedUntil(db: Database, id: string): Promise<Date | null> {
+  const rows = await db.query<{ lockedUntil: Date | null }>(
+    `select ${LOCKED_UNTIL} as "lockedUntil" from schedule where id = $1`,
+    [id],
+  );
+  return rows[0]?.lockedUntil ?? null;
+}
+
+/** Those of a Blueprint's document, by their key. */
+export async function listDocumentSchedules(
+  db: Database,
+  accountId: string,
+  blueprintKey: string,
+): Promise<readonly Schedule[]> {
+  return await db.query<Schedule>(
+    `select ${COLUMNS} from blueprint join schedule on schedule.blueprint_id = blueprint.id
+     where blueprint.account_id = $1 and blueprint.key = $2 and is_from_document order by schedule.key`,
+    [accountId, blueprintKey],
+  );
+}
+
 export async function countSchedules(db: Database, accountId: string): Promise<number> {
   const rows = await db.query<{ total: number }>(
     "select count(*)::int as total from schedule where account_id = $1",
@@ -90,34 +124,51 @@ export async function insertSchedule(
     readonly accountId: string;
     readonly key: string;
     readonly blueprintId: string;
+    readonly isFromDocument: boolean;
     readonly nextMs: number;
   },
 ): Promise<boolean> {
-  const { id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs } = schedule;
+  const { id, accountId, key, blueprintId, isFromDocument, nextMs } = schedule;
+  const { cron, timeZone, missed, overlap, trigger } = schedule;
   const rows = await tx.query(
-    `insert into schedule (id, account_id, key, blueprint_id, cron, time_zone, missed, overlap, trigger, next_at, look_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::float8 / 1000), to_timestamp($10::float8 / 1000))
+    `insert into schedule (id, account_id, key, blueprint_id, cron, time_zone, missed, overlap, trigger, is_from_document, next_at, look_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, to_timestamp($10::float8 / 1000), to_timestamp($10::float8 / 1000))
      on conflict do nothing returning 1`,
-    [id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs],
+    [id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs, isFromDocument],
   );
   return rows.length > 0;
 }
 
-/** Replaces what was said of it. It is not paused any more, and no run waits for an earlier one. */
+/**
+ * Replaces what was said of it, and no run waits for an earlier one any more. With a next time it is not paused any more; without one (null)
+ * it stays paused.
+ */
 export async function updateSchedule(
   tx: Database,
   id: string,
-  terms: ScheduleTerms & { readonly blueprintId: string; readonly nextMs: number },
+  terms: ScheduleTerms & {
+    readonly blueprintId: string;
+    readonly isFromDocument: boolean;
+    readonly nextMs: number | null;
+  },
 ): Promise<void> {
-  const { blueprintId, cron, timeZone, missed, overlap, trigger, nextMs } = terms;
+  const { blueprintId, isFromDocument, cron, timeZone, missed, overlap, trigger, nextMs } = terms;
   await tx.query(
-    `update schedule set blueprint_id = $2, cron = $3, time_zone = $4, missed = $5, overlap = $6, trigger = $7,
-       next_at = to_timestamp($8::float8 / 1000), look_at = to_timestamp($8::float8 / 1000), queued_at = null,
-       paused_reason = null, paused_detail = null, paused_at = null, updated_at = app_now()
+    `update schedule set blueprint_id = $2, cron = $3, time_zone = $4, missed = $5, overlap = $6, trigger = $7, is_from_document = $9,
+       ${BEGIN_AT("$8")}, queued_at = null, updated_at = app_now()
      where id = $1`,
-    [id, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs],
+    [id, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs, isFromDocument],
   );
 }
+
+/** A paused schedule goes on, from its next time. */
+export async function resumeSchedule(tx: Database, id: string, nextMs: number): Promise<void> {
+  await tx.query(`update schedule set ${BEGIN_AT("$2")}, updated_at = app_now() where id = $1`, [id, nextMs]);
+}
+
+const BEGIN_AT = (ms: string): string => `next_at = to_timestamp(${ms}::float8 / 1000),
+  look_at = to_timestamp(${ms}::float8 / 1000), paused_reason = case when ${ms}::float8 is null then paused_reason end,
+  paused_detail = case when ${ms}::float8 is null then paused_detail end, paused_at = case when ${ms}::float8 is null then paused_at end`;
 
 export async function setScheduleCredentials(
   tx: Database,

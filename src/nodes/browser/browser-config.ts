@@ -2,7 +2,7 @@ import type { Static } from "typebox";
 import { listSteps, stepFindings } from "#answers/browser/check-steps.ts";
 import { conditionFindings } from "#answers/browser/condition.ts";
 import { conditionSchema, evidenceSchema, stepsSchema } from "#answers/browser/step-schema.ts";
-import { UNBUILT_KEYS } from "#domain/config-schema.ts";
+import { UNBUILT_KEYS } from "#domain/schema-notes.ts";
 import type { Json, JsonObject } from "#domain/json.ts";
 import { Type } from "#lib/type.ts";
 import type { ConfigFinding } from "#nodes/define-node.ts";

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import { Type } from "#lib/type.ts";
 import { SECRET_NAME } from "#domain/account-secret.ts";
-import { SAYS } from "#domain/config-schema.ts";
+import { SAYS } from "#domain/schema-notes.ts";
 import { TEMPLATE } from "#domain/expression.ts";
 
 export const GRANTS = ["authorization_code", "client_credentials", "password"] as const;
