@@ -170,6 +170,7 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
       timeoutMs: TIMEOUT_MS,
       retentionMs: RETENTION_MS,
       queue: null,
+      group: null,
       scheduleId: null,
       credentials: [],
       inputs: [],

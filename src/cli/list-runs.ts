@@ -6,7 +6,7 @@ import { describeEvidence } from "#domain/page-evidence.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
-import { runStateName, STEP_STATE_NAMES } from "#domain/labels/states.ts";
+import { blueprintWaitName, runStateName, STEP_STATE_NAMES } from "#domain/labels/states.ts";
 import { CommandFailed, EXIT_CODES, paint, plain, print, table, tell } from "./output.ts";
 import { openPrivateFolder, pictureFile } from "./private-folder.ts";
 import { onService } from "./remote.ts";
@@ -213,7 +213,7 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
     ["reruns", list_(run.reruns)],
     ["started", run.started_at && second(run.started_at)],
     ["ended", run.ended_at && second(run.ended_at)],
-    ["waits for", run.browser_wait && BROWSER_WAITS[run.browser_wait]],
+    ["waits for", waitOf(run)],
     ["begins", run.begins_at && `${second(run.begins_at)} at the earliest, as its caller asked`],
     ["expires", run.expires_at && `${second(run.expires_at)}, unless it has begun by then`],
     ["priority", run.priority === 0 ? null : String(run.priority)],
@@ -231,6 +231,12 @@ function factsOf(run: ShownRun): readonly (readonly [string, string | null])[] {
 
 const placeOf = ({ name, version, line, column }: NonNullable<ShownRun["failed_step"]>): string =>
   `${name}, version ${version}, line ${line}, column ${column}`;
+
+function waitOf(run: ShownRun): string | null {
+  if (run.browser_wait !== null) return BROWSER_WAITS[run.browser_wait];
+  if (run.blueprint_wait !== null) return blueprintWaitName(run.blueprint_wait);
+  return run.waits_for && `another run with the credential ${run.waits_for}`;
+}
 
 const BROWSER_WAITS = {
   missing:

@@ -3,6 +3,7 @@ import { isJsonObject, texts, type Json, type JsonObject } from "./json.ts";
 import { parseDuration } from "./duration.ts";
 import { must } from "#lib/assert.ts";
 import { limits } from "./limits.ts";
+import { readConcurrency, type BlueprintConcurrency } from "./run-group.ts";
 
 export interface RetryPolicy {
   readonly attempts: number;
@@ -48,6 +49,8 @@ export interface Blueprint {
   readonly metadata: readonly MetadataItem[];
   readonly timeoutMs: number;
   readonly retentionMs: number | null;
+  /** null: only the account's and the credentials' limits count. */
+  readonly concurrency: BlueprintConcurrency | null;
   /** In document order; the order of execution is `executionOrder`. */
   readonly nodes: readonly BlueprintNode[];
   readonly retired: boolean;
@@ -90,6 +93,7 @@ export function readBlueprint(document: JsonObject): Blueprint {
     })),
     timeoutMs: duration(document["timeout"]) ?? limits.runTimeoutMs,
     retentionMs: duration(document["retention"]),
+    concurrency: readConcurrency(document["concurrency"]),
     nodes: list(document["nodes"]).map((node) => readNode(object(node), editionOf(document))),
     retired: document["retired"] === true,
   };

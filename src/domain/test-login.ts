@@ -14,6 +14,7 @@ export const TEST_LOGIN: Blueprint = {
   metadata: [],
   timeoutMs: limits.runTimeoutMs,
   retentionMs: null,
+  concurrency: null,
   nodes: [],
   retired: false,
 };

@@ -61,6 +61,7 @@ nodes:
       timeoutMs: 60_000,
       retentionMs: 60_000,
       queue: null,
+      group: null,
       scheduleId: null,
     };
     return await insertRunTogether(

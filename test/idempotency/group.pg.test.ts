@@ -176,6 +176,7 @@ test("of two claims of one key in one statement one makes its run; the statement
     timeoutMs: 60_000,
     retentionMs: 60_000,
     queue: null,
+    group: null,
     scheduleId: null,
     credentials: [],
     inputs: [],

@@ -47,17 +47,25 @@ interface Planned {
   readonly isOn: (date: Date) => boolean;
 }
 
-/** Most of them monthly or weekly, at hours that the changes touch and at others. */
+/** The months in which the clocks of the zones change. */
+const CHANGES = [3, 4, 10, 11];
+
+/** At hours that the changes touch and at others. Of very many, most have times only in the months of the changes. */
 function plan(at: number): Planned {
   const [hour, minute] = [at % 3 === 0 ? 2 : at % 3 === 1 ? 1 : pick(24), pick(60)];
-  const every = pick(20);
-  const [day, weekday] = [1 + pick(28), pick(7)];
+  const every = pick(SCHEDULES > 1_000 ? 200 : 20);
+  const [day, weekday] = [1 + pick(31), pick(7)];
   const [fields, isOn]: [string, Planned["isOn"]] =
     every === 0
       ? ["* * *", () => true]
       : every < 5
         ? [`* * ${weekday}`, (date) => date.getUTCDay() === weekday]
-        : [`${day} * *`, (date) => date.getUTCDate() === day];
+        : every < 20
+          ? [`${day} * *`, (date) => date.getUTCDate() === day]
+          : [
+              `${day} ${CHANGES.join()} *`,
+              (date) => date.getUTCDate() === day && CHANGES.includes(date.getUTCMonth() + 1),
+            ];
   const rule = must(MISSED_RULES[at % 3], "a rule");
   const zone = must(ZONES[pick(ZONES.length)], "a zone");
   return { key: `s${at}`, cron: `${minute} ${hour} ${fields}`, zone, rule, hour, minute, isOn };

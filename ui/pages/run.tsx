@@ -1,3 +1,4 @@
+import { blueprintWaitName } from "#domain/labels/states.ts";
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
 import { readRun } from "../api/operations.ts";
@@ -90,6 +91,11 @@ function RunNotes({ run }: { readonly run: Run }) {
       {run.waits_for !== null && (
         <Note tone="quiet" title="Waiting for another run">
           Runs with the credential {run.waits_for} take turns. This one starts when the other has ended.
+        </Note>
+      )}
+      {run.blueprint_wait !== null && (
+        <Note tone="quiet" title="Waiting for another run">
+          It waits for {blueprintWaitName(run.blueprint_wait)}. It starts when one of them has ended.
         </Note>
       )}
       {run.browser_wait === "missing" && (

@@ -3,6 +3,7 @@ import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-probl
 import { suggestion } from "#domain/config-nearest.ts";
 import { blueprintSchema, commonNodeKeys, configLimits } from "#domain/config-schema.ts";
 import { Type } from "#lib/type.ts";
+import { checkConcurrency } from "./check-concurrency.ts";
 import { findGotoUrls } from "./check-browser.ts";
 import { checkBlueprintVariables, type BlueprintNames } from "./check-blueprint-variables.ts";
 import { checkGraph } from "./check-graph.ts";
@@ -50,6 +51,7 @@ export function checkBlueprint(
       findings: [...own.findings, ...inside.findings, ...checkSteps(draft, drafts, own.uses)],
     };
   });
+  const metadataNames = readMetadataNames(document["metadata"]).map(({ name }) => name);
   const ofNodes = checkNodes(document["nodes"], drafts);
   const ofRequests = [
     ...read.flatMap(({ findings }) => findings),
@@ -70,8 +72,12 @@ export function checkBlueprint(
     ...ofNodes,
     ...withoutSamePlace(ofRequests, ofNodes),
     ...checkTriggerKeys(document, drafts),
+    ...checkConcurrency(document["concurrency"], {
+      metadata: metadataNames,
+      credentials: Object.keys(isJsonObject(document["credentials"]) ? document["credentials"] : {}),
+    }),
     ...checkSchedules(document["schedules"], {
-      metadata: readMetadataNames(document["metadata"]).map(({ name }) => name),
+      metadata: metadataNames,
       inputs: readRefKeys(drafts).map(({ name }) => name),
       required: readRequiredNames(document["metadata"]),
     }),

@@ -53,6 +53,7 @@ export async function testLogin(
       timeoutMs: TEST_LOGIN.timeoutMs,
       retentionMs: account.retentionMs,
       queue: null,
+      group: null,
       credentials: [
         {
           slot: TEST_LOGIN_SLOT,

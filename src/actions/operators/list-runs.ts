@@ -164,6 +164,7 @@ function showListed(run: ListedRun) {
 /** What a run waits for, and until when. */
 const showWaiting = (run: DetailedRun) => ({
   waits_for: run.waitsFor,
+  blueprint_wait: run.blueprintWait && { limit: run.blueprintWait.limit, has_key: run.blueprintWait.hasKey },
   parked_at: iso(run.parkedAt),
   begins_at: iso(run.beginsAt),
   expires_at: iso(run.expiresAt),

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   findStrategy,
   lookUpDocument,
@@ -20,6 +21,7 @@ import {
   type RoutingTable,
   type TriggerBody,
 } from "#domain/trigger-routing.ts";
+import { groupValues } from "#domain/run-group.ts";
 import type { QueueOptions } from "#domain/queue-options.ts";
 import type { Value } from "#domain/value.ts";
 import { assert, must } from "#lib/assert.ts";
@@ -184,9 +186,26 @@ async function planRun(
     timeoutMs: version.blueprint.timeoutMs,
     retentionMs: version.blueprint.retentionMs ?? caller.account.retentionMs,
     queue: sources.queue,
+    group: groupOf(version, routed, credentials),
     credentials,
     inputs,
   };
+}
+
+/** Those of one group count together towards the Blueprint's `concurrency` (docs/blueprints.md#concurrency); null: it has none. */
+function groupOf(
+  { id, blueprint: { concurrency } }: BlueprintVersion,
+  routed: RoutedTrigger,
+  credentials: NewRun["credentials"],
+): string | null {
+  if (concurrency === null) return null;
+  if (concurrency.keys.length === 0) return id;
+  const values = groupValues(concurrency, {
+    metadata: new Map([...routed.metadata].map(([name, value]) => [name, textOf(value)])),
+    credentials: new Map(credentials.map(({ slot, credentialId }) => [slot, credentialId])),
+  });
+  // Of any length, and the caller's: a purge must not leave them behind.
+  return `${id}/${createHash("sha256").update(JSON.stringify(values)).digest("hex")}`;
 }
 
 /** Strings unchanged, everything else as JSON text. Spec, Top-level key routing. */

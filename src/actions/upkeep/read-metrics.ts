@@ -19,6 +19,7 @@ const DELAY_SAMPLE_MS = 50;
 const REASONS: readonly WaitingReason[] = [
   "place",
   "browser",
+  "blueprint",
   "credential",
   "review",
   "write",

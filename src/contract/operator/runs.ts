@@ -120,6 +120,12 @@ export const readRun = defineOperation({
         oneOf(["retention", "operator"], "Why it was purged: its retention ended, or an operator did it."),
       ),
       waits_for: orNull(text("The credential that it waits for.")),
+      blueprint_wait: orNull(
+        closed({
+          limit: count("How many of them may be executed at once."),
+          has_key: Type.Boolean({ description: "Whether only those with the same `concurrency.key` count." }),
+        }),
+      ),
       browser_wait: orNull(
         oneOf(
           ["missing", "taken"],

@@ -7,8 +7,19 @@ const defineOperation = operationsOf("System");
 const waiting = Type.Array(
   closed({
     waits_for: oneOf(
-      ["place", "browser", "credential", "review", "write", "target", "delay", "worker", "nothing"],
-      "The reason for waiting: `place`: a concurrency limit; `browser`: a browser of a worker; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `delay`: the delay that its caller asked for; `worker`; `nothing`: it is running.",
+      [
+        "place",
+        "blueprint",
+        "browser",
+        "credential",
+        "review",
+        "write",
+        "target",
+        "delay",
+        "worker",
+        "nothing",
+      ],
+      "The reason for waiting: `place`: the concurrency limit of the account; `blueprint`: that of its Blueprint; `browser`: a browser of a worker; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `delay`: the delay that its caller asked for; `worker`; `nothing`: it is running.",
     ),
     runs: count("Number of runs."),
     oldest_at: time("The time at which the oldest began to wait."),

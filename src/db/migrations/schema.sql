@@ -763,6 +763,15 @@ create table run_credential (
 );
 CREATE INDEX run_credential_credential ON public.run_credential USING btree (credential_id);
 
+create table run_group (
+  run_id text not null,
+  account_id text not null,
+  blueprint_id text not null,
+  name text not null,
+  constraint run_group_pkey PRIMARY KEY (run_id),
+  constraint run_group_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id)
+);
+
 create table run_input (
   account_id text not null,
   run_id text not null,

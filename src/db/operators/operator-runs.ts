@@ -1,6 +1,7 @@
 import type { PageRequest } from "#domain/page-cursor.ts";
 import type { RunStatus } from "#domain/run.ts";
 import { ANY_BROWSER } from "#db/runs/browser-line.ts";
+import { GROUP_WAIT, WAITS_FOR_GROUP, type GroupWait } from "#db/runs/group-limits.ts";
 import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -217,6 +218,7 @@ export interface DetailedRun extends ListedRun {
   readonly expiresAt: Date | null;
   readonly priority: number;
   readonly waitsFor: string | null;
+  readonly blueprintWait: GroupWait | null;
   /** Why it queues for a browser, if it does. */
   readonly browserWait: "missing" | "taken" | null;
   /** Lines of `domain/node-tally.ts`: those of its steps have the others. */
@@ -250,8 +252,8 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
          then case when ${ANY_BROWSER} then 'taken' else 'missing' end end as "browserWait",
        case when run.claimed_at is null then run.not_before end as "beginsAt", run.expires_at as "expiresAt", run.priority,
        case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
-         else run.waits_for end as "waitsFor", run.retries, run.lost_leases as "lostLeases",
-       run.tally
+         else case when not ${WAITS_FOR_GROUP} then run.waits_for end end as "waitsFor", ${GROUP_WAIT} as "blueprintWait",
+       run.retries, run.lost_leases as "lostLeases", run.tally
      from ${TABLES} where run.id = $1`,
     [id],
   );

@@ -1,3 +1,4 @@
+import { WAITS_FOR_GROUP } from "#db/runs/group-limits.ts";
 import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import { DELAY } from "#db/runs/run-timers.ts";
@@ -41,6 +42,7 @@ export interface WaitingRuns {
 
 export type WaitingReason =
   | "place"
+  | "blueprint"
   | "browser"
   | "credential"
   | "review"
@@ -50,7 +52,7 @@ export type WaitingReason =
   | "worker"
   | "nothing";
 
-/** `place`: a free slot. `target`: the next poll. `delay`: its time to begin. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
+/** `place`: a free slot. `blueprint`: one of its Blueprint's. `target`: the next poll. `delay`: its time to begin. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
 export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
     `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
@@ -60,7 +62,7 @@ export async function countWaitingRuns(db: Database): Promise<readonly WaitingRu
          when parked_at is not null then 'review'
          when lease_owner is not null then 'nothing'
          when admitted_at is not null then 'worker'
-         when waits_for is not null then 'credential' else 'place' end as reason,
+         when ${WAITS_FOR_GROUP} then 'blueprint' when waits_for is not null then 'credential' else 'place' end as reason,
        count(*)::int as runs, min(coalesce(parked_at, resumed_at, created_at)) as "oldestAt",
        extract(epoch from app_now() - min(coalesce(parked_at, resumed_at, created_at)))::float8 as "oldestSeconds"
      from run where status in ('queued', 'running') group by 1 order by 2 desc, 1`,

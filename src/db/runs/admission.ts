@@ -1,6 +1,7 @@
 import { runStatusesBefore } from "#domain/run.ts";
 import { chooseRuns, inTurn, LOAD, type Waiting } from "./choose-runs.ts";
 import { hasLeft } from "./left-runs.ts";
+import { groupsInForce } from "./group-limits.ts";
 import { BROWSER_LINE } from "./lines.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
@@ -237,7 +238,8 @@ const admitPlainBy = (hasBrowser: boolean): string => `with room as (
   ), waiting as (
     select head.id, row_number() over (order by head.place, head.at, head.id) as turn,
       exists (select from run_credential used where used.run_id = head.id and exists (
-        select from (${inForce("used.strategy_id")}) limits where limits.concurrency is not null)) as is_limited
+        select from (${inForce("used.strategy_id")}) limits where limits.concurrency is not null))
+        or exists (select from run_group where run_group.run_id = head.id) as is_limited
     from (${heads("$5", hasBrowser)}) head
   ), limited as (
     select min(turn) as turn from waiting where is_limited
@@ -274,13 +276,18 @@ async function look(
   return rows[0] ?? { waits: false, hasRoom: false };
 }
 
-/** A row for each credential of the runs of `waiting` (id, place, at). */
+/** A row for each credential of the runs of `waiting` (id, place, at), and one for the group of those that have one. */
 const NEEDS = `select waiting.id, waiting.place, waiting.at, used.slot, used.credential_id as "credentialId",
     used.strategy_id as "strategyId", used.strategy_version as "strategyVersion", limits.concurrency
   from waiting left join run_credential used on used.run_id = waiting.id
     left join (${inForce(`select needed.strategy_id from run_credential needed join waiting on waiting.id = needed.run_id`)}) limits
       on limits.id = used.strategy_id
-  order by waiting.place, waiting.at, waiting.id, used.slot`;
+  union all
+  select waiting.id, waiting.place, waiting.at, null, grouped.name, null, null, limits.concurrency
+  from waiting join run_group grouped on grouped.run_id = waiting.id
+    join (${groupsInForce(`select needed.blueprint_id from run_group needed join waiting on waiting.id = needed.run_id`)}) limits
+      on limits.id = grouped.blueprint_id
+  order by place, at, id, slot`;
 
 async function listWaiting(
   tx: Database,
@@ -318,22 +325,24 @@ async function listFreed(
       ), load as (
         ${LOAD}
       ), wanted as (
-        select busy.credential_id, used.strategy_id from busy left join lateral (
-          select strategy_id
-          from (select id from run where ${aside} and waits_for = busy.credential_id
-                order by ${PLACE}, coalesce(resumed_at, created_at), id limit 1) head
-          join run_credential used on used.run_id = head.id and used.credential_id = busy.credential_id
+        select busy.credential_id, used.strategy_id, grouped.blueprint_id from busy left join lateral (
+          select id from run where ${aside} and waits_for = busy.credential_id
+          order by ${PLACE}, coalesce(resumed_at, created_at), id limit 1
+        ) head on true left join lateral (
+          select strategy_id from run_credential
+          where run_credential.run_id = head.id and run_credential.credential_id = busy.credential_id
           -- Two slots may hold the same credential.
           limit 1
-        ) used on true
+        ) used on true left join run_group grouped on grouped.run_id = head.id and grouped.name = busy.credential_id
         where busy.credential_id is not null
       ), limits as (
         ${inForce("select strategy_id from wanted")}
+        union all (${groupsInForce("select blueprint_id from wanted")})
       ), free as (
         select wanted.credential_id, wanted.credential_id = $4 as reserves,
           case when wanted.credential_id = $4 then $3
             else greatest(least(coalesce(limits.concurrency - coalesce(load.count, 0), $2), $2), 0) end as places
-        from wanted left join limits on limits.id = wanted.strategy_id left join load using (credential_id)
+        from wanted left join limits on limits.id = coalesce(wanted.strategy_id, wanted.blueprint_id) left join load using (credential_id)
       ), waiting as (
         select first.* from free
         cross join lateral (

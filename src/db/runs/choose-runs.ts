@@ -1,6 +1,6 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** A waiting run with one of its credentials; `admission.ts` reads them. */
+/** A waiting run with one of its credentials, or with its group; `admission.ts` reads them. */
 export interface Waiting {
   readonly id: string;
   /** -1: it reserves slots. 0: its review was decided, so it goes before all others except those. Then by priority. */
@@ -8,6 +8,7 @@ export interface Waiting {
   readonly at: Date;
   /** One of its credential slots; null: it has none. */
   readonly slot: string | null;
+  /** A credential, or the name of its group, for which there is a row, too. */
   readonly credentialId: string | null;
   readonly strategyId: string | null;
   readonly strategyVersion: number | null;
@@ -15,10 +16,13 @@ export interface Waiting {
   readonly concurrency: number | null;
 }
 
-/** How many runs of each of the account's credentials are in progress. */
+const IN_PROGRESS = `run.account_id = $1 and run.admitted_at is not null and run.ended_at is null`;
+
+/** How many runs of each of the account's credentials are in progress, and of each group of a Blueprint with `concurrency`. */
 export const LOAD = `select used.credential_id, count(*)::int as count
-    from run join run_credential used on used.run_id = run.id
-    where run.account_id = $1 and run.admitted_at is not null and run.ended_at is null group by used.credential_id`;
+    from run join run_credential used on used.run_id = run.id where ${IN_PROGRESS} group by used.credential_id
+  union all select grouped.name, count(*)::int
+    from run join run_group grouped on grouped.run_id = run.id where ${IN_PROGRESS} group by grouped.name`;
 
 export function inTurn(waiting: readonly Waiting[]): readonly Waiting[] {
   return waiting.toSorted(

@@ -33,6 +33,8 @@ export interface NewRun {
   readonly retentionMs: number;
   /** null: the run may begin at once, in its turn. */
   readonly queue: QueueOptions | null;
+  /** Its group in `run_group`; null: its Blueprint has no `concurrency`. */
+  readonly group: string | null;
   /** The schedule that began it. */
   readonly scheduleId: string | null;
   readonly credentials: readonly (RunCredential & { readonly concurrency: number | null })[];
@@ -105,6 +107,7 @@ const QUEUE: Columns<Insert> = {
   delay_ms: ["bigint", ({ run }) => run.queue?.delayMs ?? null],
   expires_in_ms: ["bigint", ({ run }) => run.queue?.expiresInMs ?? null],
   schedule_id: ["text", ({ run }) => run.scheduleId],
+  group_name: ["text", ({ run }) => run.group],
 };
 
 const CREDENTIAL: Columns<NewCredential> = {
@@ -154,7 +157,7 @@ function insertRuns(inserts: readonly Insert[]): Statement {
     keys: inserts.some(({ record }) => record !== null),
     credentials: credentials.length > 0,
     files: inputs.some(({ input }) => input.kind === "file"),
-    queue: inserts.some(({ run }) => run.queue !== null || run.scheduleId !== null),
+    queue: inserts.some(({ run }) => run.queue !== null || run.scheduleId !== null || run.group !== null),
   };
   const { name, text, given: columns, input } = statementOf(shape);
   return {
@@ -220,6 +223,10 @@ function makeStatement(name: string, { keys, credentials, files, queue }: Shape)
     insert into run_timer (run_id, kind, at)
     select given.id, timer.kind, ${after("timer.ms")} from given join made on made.id = given.id
     cross join lateral (values ('begin', delay_ms), ('expire', expires_in_ms)) as timer (kind, ms) where timer.ms is not null
+  ), grouped as (
+    insert into run_group (run_id, account_id, blueprint_id, name)
+    select given.id, given.account_id, given.blueprint_id, given.group_name from given join made on made.id = given.id
+    where given.group_name is not null
   )`;
   // The first line identifies it in pg_stat_activity, which truncates statements after 1,024 characters.
   const text = `-- insert into run${only(keys, ", insert into idempotency_key")}

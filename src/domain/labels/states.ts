@@ -47,6 +47,7 @@ export const failureName = (failure: string): string =>
 /** The reasons for which a run may wait. */
 export const WAIT_NAMES = {
   place: "Concurrency limit",
+  blueprint: "Concurrency limit of the Blueprint",
   browser: "Browser",
   credential: "Another run with the same credential",
   review: "Review",
@@ -56,6 +57,10 @@ export const WAIT_NAMES = {
   worker: "Worker",
   nothing: "Running",
 } as const;
+
+/** What a run waits for whose Blueprint has `concurrency`. */
+export const blueprintWaitName = (wait: { readonly limit: number; readonly has_key: boolean }): string =>
+  `other runs of its Blueprint${wait.has_key ? " with the same key" : ""}, of which at most ${wait.limit} are executed at once`;
 
 /** The state of a node in a run. */
 export const STEP_STATE_NAMES = {

@@ -1,0 +1,28 @@
+const CURRENT = `blueprint found join blueprint_version version on version.account_id = found.account_id
+    and version.blueprint_id = found.id and version.version = found.current_version`;
+const LIMIT = `(version.document::json #>> '{concurrency,limit}')::int`;
+
+/**
+ * The current limit of each Blueprint's groups of runs, which also applies to runs already waiting; null: none any more. `blueprints` has
+ * their ids; the account is `$1`.
+ */
+export const groupsInForce = (
+  blueprints: string,
+): string => `select found.id, ${LIMIT} as concurrency from ${CURRENT}
+  where found.account_id = $1 and found.id in (${blueprints})
+  -- Each document is read once, not for each of its runs.
+  offset 0`;
+
+/** The names of groups begin with their Blueprint's id; a key is behind a slash. */
+export const WAITS_FOR_GROUP = `run.waits_for like 'bp\\_%'`;
+
+/** A limit of a Blueprint on its runs at once: of all of them, or of those with the same key. */
+export interface GroupWait {
+  readonly limit: number;
+  readonly hasKey: boolean;
+}
+
+/** Of a row of `run`: its group's limit, if it waits for that. */
+export const GROUP_WAIT = `case when ${WAITS_FOR_GROUP} and run.admitted_at is null and run.ended_at is null then (
+    select json_build_object('limit', coalesce(${LIMIT}, 0), 'hasKey', run.waits_for like '%/%')
+    from ${CURRENT} where found.id = run.blueprint_id) end`;
