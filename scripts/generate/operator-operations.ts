@@ -50,6 +50,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   operators.disableOperator,
   operators.enableOperator,
   operators.changeRole,
+  operators.changeOperatorAccounts,
   operators.resetPassword,
   operators.resetSecondFactor,
   operators.unlinkOperator,

@@ -23,7 +23,23 @@ export async function requireAccount(db: Database, slug: string): Promise<Accoun
   );
 }
 
-/** The id of the account that a list is narrowed to; null: none was named. Throws OperatorError. */
-export async function accountIdOf(db: Database, slug: string | undefined): Promise<string | null> {
-  return slug === undefined ? null : (await requireAccount(db, slug)).id;
+/**
+ * The ids of the accounts that a list is narrowed to; null: all. `slug`: the one that was named. `limit`: the accounts of a caller who may
+ * use no others, which are as if they did not exist; null: the caller is not limited. Throws OperatorError.
+ */
+export async function accountIdsOf(
+  db: Database,
+  slug: string | undefined,
+  limit: readonly string[] | null,
+): Promise<readonly string[] | null> {
+  if (slug === undefined) return limit;
+  const { id } = limit === null ? await requireAccount(db, slug) : await requireWithin(db, limit, slug);
+  return [id];
+}
+
+/** The account, if it is one of those that a caller is limited to. Throws OperatorError. */
+export async function requireWithin(db: Database, limit: readonly string[], slug: string): Promise<Account> {
+  const account = await findAccountBySlug(db, slug);
+  if (account && limit.includes(account.id)) return account;
+  throw new OperatorError(`There is no account "${slug}" among those that you are limited to.`, "missing");
 }

@@ -62,7 +62,7 @@ function readVersion(text: string): number {
 
 async function list(composition: Composition, { json, ...query }: PageOptions): Promise<void> {
   const { listBlueprints } = await import("#actions/operators/get-documents.ts");
-  const found = await composition.withDatabase(async (db) => await listBlueprints(db, query));
+  const found = await composition.withDatabase(async (db) => await listBlueprints(db, query, null));
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no Blueprints.");

@@ -78,7 +78,7 @@ async function list(composition: Composition, options: ListOptions): Promise<voi
   const found = await onService(composition, {
     here: async (db) => {
       const { listRuns } = await import("#actions/operators/list-runs.ts");
-      return await listRuns(db, query);
+      return await listRuns(db, query, null);
     },
     remote: async (service) => {
       const contract = await import("#contract/operator/runs.ts");

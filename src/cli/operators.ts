@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import type { ManageContext } from "#actions/operators/manage-operators.ts";
 import {
   isOperatorRole,
@@ -25,6 +25,7 @@ export function addOperators(program: Command, composition: Composition): void {
     .description("create an operator; the password is shown once")
     .argument("<email>", "the email to sign in with")
     .requiredOption("--role <role>", `one of ${OPERATOR_ROLES.join(", ")}`, readRole)
+    .option("--account <names>", "only these accounts, separated by commas (default: all)", readAccounts)
     .option("--json", 'print one line {"id", "email", "password"}')
     .addHelpText(
       "after",
@@ -37,6 +38,7 @@ export function addOperators(program: Command, composition: Composition): void {
     .option("--json", "print the list as JSON")
     .addHelpText("after", "\nExample:\n  latchkey operators list")
     .action(async (options: { json?: boolean }) => await list(composition, options));
+  addLimit(operators, composition);
   addChange(operators, composition, "disable", "end an operator's sessions and refuse their sign-ins");
   addChange(operators, composition, "enable", "let an operator sign in again");
   addChange(operators, composition, "reset-password", "give an operator a new password; it is shown once");
@@ -48,7 +50,34 @@ const ROLES = OPERATOR_ROLES.map((role) => `  ${role}: ${ROLE_TEXTS[role]}`).joi
 
 interface CreateOptions {
   role: OperatorRole;
+  account?: string[];
   json?: boolean;
+}
+
+function addLimit(operators: Command, composition: Composition): void {
+  operators
+    .command("limit")
+    .description("limit an operator to accounts, or to none; their sessions end")
+    .argument("<operator>", "the email or the id (op_…), as `operators list` shows them")
+    .addOption(
+      new Option("--account <names>", "only these accounts, separated by commas")
+        .argParser(readAccounts)
+        .conflicts("all"),
+    )
+    .option("--all", "all accounts, also later ones")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  latchkey operators limit ana@example.com --account acme,globex\n  latchkey operators limit ana@example.com --all",
+    )
+    .action(async (operator: string, options: { account?: string[]; all?: boolean }) => {
+      if (options.account === undefined && options.all !== true)
+        throw new CommandFailed("Name accounts with --account, or use --all.");
+      const { limitOperatorTo } = await import("#actions/operators/manage-operators.ts");
+      await onOperator(composition, operator, async (context, { id, email }) => {
+        await limitOperatorTo(context, id, options.account ?? null);
+        tell(`${email}: limited to ${options.account?.join(", ") ?? "no accounts any more"}.`);
+      });
+    });
 }
 
 type Change = "disable" | "enable" | "reset-password" | "reset-totp" | "unlink";
@@ -60,6 +89,15 @@ function addChange(operators: Command, composition: Composition, name: Change, d
     .argument("<operator>", "the email or the id (op_…), as `operators list` shows them")
     .addHelpText("after", `\nExample:\n  latchkey operators ${name} ana@example.com`)
     .action(async (operator: string) => await change(composition, name, operator));
+}
+
+/** Names of accounts, separated by commas. */
+export function readAccounts(text: string): string[] {
+  const names = text.split(",").map((name) => name.trim());
+  // A script's empty variable must not mean all accounts.
+  if (names.some((name) => name === ""))
+    throw new InvalidArgumentError("Name accounts, or omit the option to allow all of them.");
+  return names;
 }
 
 export function readRole(text: string): OperatorRole {
@@ -74,10 +112,14 @@ export const asShell = (composition: Composition, db: ManageContext["db"]): Mana
   actor: { kind: "cli" },
 });
 
-async function create(composition: Composition, email: string, { role, json }: CreateOptions): Promise<void> {
+async function create(
+  composition: Composition,
+  email: string,
+  { role, account: accounts = null, json }: Omit<CreateOptions, "account"> & { account?: string[] | null },
+): Promise<void> {
   const { createOperator } = await import("#actions/operators/manage-operators.ts");
   const made = await composition.withDatabase(
-    async (db) => await createOperator(asShell(composition, db), { email, role }),
+    async (db) => await createOperator(asShell(composition, db), { email, role, accounts }),
   );
   if (json) return print(JSON.stringify(made));
   tell(
@@ -92,11 +134,12 @@ async function list(composition: Composition, options: { json?: boolean }): Prom
   if (options.json) return printItems(operators);
   print(
     table(
-      ["ID", "EMAIL", "ROLE", "SECOND FACTOR", "SINGLE SIGN-ON", "CREATED", "DISABLED"],
+      ["ID", "EMAIL", "ROLE", "ACCOUNTS", "SECOND FACTOR", "SINGLE SIGN-ON", "CREATED", "DISABLED"],
       operators.map((each) => [
         each.id,
         each.email,
         each.role,
+        each.accounts?.join(",") ?? "all",
         each.has_second_factor ? "yes" : "no",
         each.single_sign_on_since ?? "",
         each.created_at,
@@ -107,25 +150,33 @@ async function list(composition: Composition, options: { json?: boolean }): Prom
 }
 
 async function change(composition: Composition, name: Change, operator: string): Promise<void> {
-  const [manage, { listAllOperators }] = await Promise.all([
-    import("#actions/operators/manage-operators.ts"),
-    import("#actions/operators/list-operators.ts"),
-  ]);
+  const manage = await import("#actions/operators/manage-operators.ts");
+  await onOperator(composition, operator, async (context, { id, email }) => {
+    if (name === "disable") await manage.disableOperator(context, id);
+    if (name === "enable") await manage.enableOperator(context, id);
+    if (name === "unlink") await manage.unlinkOperator(context, id);
+    if (name === "reset-totp") await manage.resetSecondFactor(context, id);
+    if (name !== "reset-password") return tell(`${email}: done.`);
+    const password = await manage.resetPassword(context, id);
+    tell(
+      `${email} has a new password, shown only once; it is valid for 7 days and must be changed at the next sign-in:`,
+    );
+    print(password);
+  });
+}
+
+/** The operator with this email or id. Throws CommandFailed. */
+async function onOperator(
+  composition: Composition,
+  operator: string,
+  work: (context: ManageContext, found: { readonly id: string; readonly email: string }) => Promise<void>,
+): Promise<void> {
+  const { listAllOperators } = await import("#actions/operators/list-operators.ts");
   await composition.withDatabase(async (db) => {
     const wanted = normaliseOperatorName(operator);
     const found = (await listAllOperators(db)).find(({ id, email }) => id === operator || email === wanted);
     if (!found)
       throw new CommandFailed(`There is no operator ${operator}. \`latchkey operators list\` shows them.`);
-    const context = asShell(composition, db);
-    if (name === "disable") await manage.disableOperator(context, found.id);
-    if (name === "enable") await manage.enableOperator(context, found.id);
-    if (name === "unlink") await manage.unlinkOperator(context, found.id);
-    if (name === "reset-totp") await manage.resetSecondFactor(context, found.id);
-    if (name !== "reset-password") return tell(`${found.email}: done.`);
-    const password = await manage.resetPassword(context, found.id);
-    tell(
-      `${found.email} has a new password, shown only once; it is valid for 7 days and must be changed at the next sign-in:`,
-    );
-    print(password);
+    await work(asShell(composition, db), found);
   });
 }

@@ -32,10 +32,10 @@ export const minute = (time: Date | string): string =>
 export async function listOf<Row>(
   composition: Composition,
   account: string | undefined,
-  list: (db: Database, accountId: string | null) => Promise<Row>,
+  list: (db: Database, accountIds: readonly string[] | null) => Promise<Row>,
 ): Promise<Row> {
-  const { accountIdOf } = await import("#actions/operator-error.ts");
-  return await composition.withDatabase(async (db) => await list(db, await accountIdOf(db, account)));
+  const { accountIdsOf } = await import("#actions/operator-error.ts");
+  return await composition.withDatabase(async (db) => await list(db, await accountIdsOf(db, account, null)));
 }
 
 /** An option's time, in UTC. */

@@ -53,7 +53,7 @@ async function list(composition: Composition, options: PageOptions & { all?: boo
   const { listProposals } = await import("#actions/config/list-proposals.ts");
   const { json, all, ...query } = options;
   const page = await composition.withDatabase(
-    async (db) => await listProposals(db, { ...query, waiting: all !== true }),
+    async (db) => await listProposals(db, { ...query, waiting: all !== true }, null),
   );
   if (json === true) return print(JSON.stringify(page));
   if (page.items.length === 0) return print("No change awaits confirmation.");

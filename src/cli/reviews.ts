@@ -63,8 +63,8 @@ async function readWaiting(
     import("#db/runs/run-writes.ts"),
     import("#db/runs/reviews.ts"),
   ]);
-  return await listOf(composition, options.account, async (db, accountId) => {
-    const filter = { accountId, runId: options.run ?? null };
+  return await listOf(composition, options.account, async (db, accountIds) => {
+    const filter = { accountIds, runId: options.run ?? null };
     const writes = (await listDoubtfulWrites(db, filter)).map(({ accountId: _accountId, ...write }) => write);
     return { reviews: await listOpenReviews(db, filter), writes };
   });
@@ -187,7 +187,7 @@ async function decideHere(
       import("#actions/reviews/decide-write.ts"),
       import("#db/runs/run-writes.ts"),
     ]);
-    const waiting = await listDoubtfulWrites(db, { accountId: null, runId: write.runId });
+    const waiting = await listDoubtfulWrites(db, { accountIds: null, runId: write.runId });
     const found = waiting.find(isNamed(write));
     if (!found) return null;
     const services = { db, log: await composition.log(), audit: openOwnSigning(composition).audit };

@@ -21,7 +21,7 @@ export function addSessions(program: Command, composition: Composition): void {
 
 async function list(composition: Composition, { json, ...query }: PageOptions): Promise<void> {
   const { listCredentialSessions } = await import("#actions/operators/list-credentials.ts");
-  const found = await composition.withDatabase(async (db) => await listCredentialSessions(db, query));
+  const found = await composition.withDatabase(async (db) => await listCredentialSessions(db, query, null));
   if (json === true) return print(JSON.stringify(found));
   if (found.items.length === 0) {
     print("There are no credential sessions.");

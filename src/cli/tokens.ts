@@ -4,7 +4,7 @@ import { KEY_STATE_NAMES as names } from "#domain/labels/states.ts";
 import { limits } from "#domain/limits.ts";
 import { OPERATOR_ROLES, type OperatorRole } from "#domain/operator.ts";
 import type { Composition } from "./composition.ts";
-import { asShell, readRole } from "./operators.ts";
+import { asShell, readAccounts, readRole } from "./operators.ts";
 import { print, printItems, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
 import { minute } from "./pages.ts";
@@ -66,14 +66,6 @@ function readLifetime(text: string): number {
   if (lifetimeMs === undefined || lifetimeMs < LIFETIME_MS_MIN || lifetimeMs > limits.operatorTokenMsMax)
     throw new InvalidArgumentError("It must be a duration such as 12h or 90d, from 1m to 365d.");
   return lifetimeMs;
-}
-
-function readAccounts(text: string): string[] {
-  const names = text.split(",").map((name) => name.trim());
-  // A script's empty variable must not create a token for all accounts.
-  if (names.some((name) => name === ""))
-    throw new InvalidArgumentError("Name accounts, or omit the option to allow all of them.");
-  return names;
 }
 
 const NAME_CHARACTERS_MAX = 255;

@@ -26,9 +26,9 @@ function webhooksHere(composition: Composition, db: Database): WebhookWork {
   return {
     create: async (endpoint) => await (await endpoints()).createWebhookEndpoint(await withVault(), endpoint),
     list: async (account) => {
-      const { accountIdOf } = await import("#actions/operator-error.ts");
+      const { accountIdsOf } = await import("#actions/operator-error.ts");
       const { listWebhookEndpoints } = await import("#db/webhooks/webhook-endpoints.ts");
-      return await listWebhookEndpoints(db, await accountIdOf(db, account));
+      return await listWebhookEndpoints(db, await accountIdsOf(db, account, null));
     },
     read: async (id) => {
       const { accountId: _accountId, ...endpoint } = await (await endpoints()).requireEndpoint(db, id);

@@ -64,7 +64,7 @@ async function readGroups(
   return await listOf(
     composition,
     account,
-    async (db, accountId) => await listDoubtfulGroups(db, { accountId, blueprint: blueprint ?? null }),
+    async (db, accountIds) => await listDoubtfulGroups(db, { accountIds, blueprint: blueprint ?? null }),
   );
 }
 

@@ -24,7 +24,7 @@ export interface SealedSecret {
 /** All secrets, or those of one account. Rows that this installation did not sign are omitted. */
 export async function listAccountSecrets(
   db: Database,
-  accountId: string | null,
+  accountIds: readonly string[] | null,
 ): Promise<readonly ListedSecret[]> {
   const { genuine } = await readGenuine(
     db,
@@ -33,8 +33,8 @@ export async function listAccountSecrets(
         `select ${signedColumns("account_secret")}, slug as account, account_secret.created_at as "createdAt",
            account_secret.updated_at as "updatedAt", operator.email as "setBy"
          from account_secret join account on account.id = account_id left join operator on operator.id = operator_id
-         where $1::text is null or account_id = $1 order by slug, account_secret.name`,
-        [accountId],
+         where $1::text[] is null or account_id = any($1) order by slug, account_secret.name`,
+        [accountIds],
       ),
     (row) => [{ kind: "account_secret", row }],
   );

@@ -119,7 +119,7 @@ export async function insertKey(
 
 export async function listKeys(
   db: Database,
-  accountId: string | null,
+  accountIds: readonly string[] | null,
 ): Promise<readonly (ApiKey & { account: string })[]> {
   return await db.query<ApiKey & { account: string }>(
     `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
@@ -127,8 +127,8 @@ export async function listKeys(
        key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt", key.replaced_by as "replacedBy",
        coalesce(key.expires_at <= app_now(), false) as "isExpired"
      from api_key key join account on account.id = key.account_id
-     where $1::text is null or key.account_id = $1 order by account.slug, key.created_at, key.id`,
-    [accountId],
+     where $1::text[] is null or key.account_id = any($1) order by account.slug, key.created_at, key.id`,
+    [accountIds],
   );
 }
 

@@ -24,6 +24,7 @@ export const AUDIT_ACTIONS = [
   "operator.disable",
   "operator.enable",
   "operator.role_change",
+  "operator.accounts_change",
   "operator.sign_in",
   "operator.sign_in_failed",
   "operator.sign_out",

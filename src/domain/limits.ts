@@ -321,6 +321,8 @@ export const limits = {
   /** Command lines that ask, per client; and codes that an operator looks up. */
   deviceSignIns: { perSecond: 0.1, burst: 20 },
   deviceCodes: { perSecond: 0.5, burst: 30 },
+  /** Accounts that an operator or a token may be limited to. */
+  operatorAccountsMax: 100,
   /** Requests per session or operator token. */
   operatorCalls: { perSecond: 50, burst: 500 },
   /** Documents from an operator: per request; CPU time and memory for their check; total size as JSON. */

@@ -15,6 +15,8 @@ interface Rule {
   readonly stepUp?: StepUp;
   /** Only for a person who has signed in: no operator token has it, whatever its role. */
   readonly isPersonal?: true;
+  /** It can't be limited to accounts: nobody who is limited to some has it, whatever their role. */
+  readonly isOfInstallation?: true;
 }
 
 const ALL = OPERATOR_ROLES;
@@ -73,12 +75,12 @@ export const PERMISSIONS = {
   "key.read": { roles: ["admin", "operator"] },
   "key.manage": { roles: ["admin"], stepUp: "now" },
   "audit.read": { roles: ["admin", "operator"] },
-  "system.read": { roles: ["admin", "operator", "viewer"] },
-  "operator.read": { roles: ["admin"] },
-  "operator.manage": { roles: ["admin"], stepUp: "now", isPersonal: true },
-  "token.read": { roles: ["admin"] },
+  "system.read": { roles: ["admin", "operator", "viewer"], isOfInstallation: true },
+  "operator.read": { roles: ["admin"], isOfInstallation: true },
+  "operator.manage": { roles: ["admin"], stepUp: "now", isPersonal: true, isOfInstallation: true },
+  "token.read": { roles: ["admin"], isOfInstallation: true },
   /** A token that could create another would never end. */
-  "token.manage": { roles: ["admin"], stepUp: "now", isPersonal: true },
+  "token.manage": { roles: ["admin"], stepUp: "now", isPersonal: true, isOfInstallation: true },
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type Permission = keyof typeof PERMISSIONS;
@@ -101,6 +103,11 @@ export function isPersonal(permission: Permission): permission is PersonalPermis
   return rule.isPersonal === true;
 }
 
+export function isOfInstallation(permission: Permission): boolean {
+  const rule: Rule = PERMISSIONS[permission];
+  return rule.isOfInstallation === true;
+}
+
 /** null: none is required. An action that leads to writes may still require one. */
 export function stepUpOf(permission: Permission): StepUp | null {
   const rule: Rule = PERMISSIONS[permission];
@@ -117,6 +124,8 @@ export interface OperatorView {
   readonly id: string;
   readonly email: string;
   readonly role: OperatorRole;
+  /** The names of the accounts that the operator is limited to; null: all. */
+  readonly accounts: readonly string[] | null;
   readonly createdAt: Date;
   readonly disabledAt: Date | null;
   readonly hasSecondFactor: boolean;

@@ -2,8 +2,8 @@ import * as accounts from "#actions/operators/change-account.ts";
 import type * as contract from "#contract/operator/accounts.ts";
 import type { Handler } from "./context.ts";
 
-export const getAccounts: Handler<typeof contract.listAccounts> = async ({ services }) => ({
-  items: await accounts.listAccounts(services.db),
+export const getAccounts: Handler<typeof contract.listAccounts> = async ({ services, limit }) => ({
+  items: await accounts.listAccounts(services.db, limit),
 });
 
 export const getAccount: Handler<typeof contract.readAccount> = async ({ services }, { params }) =>

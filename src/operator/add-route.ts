@@ -45,7 +45,7 @@ export function routeAdder(api: FastifyInstance, services: Services, http: Share
         const limit = limitOf(entered.caller);
         const input = limit === null ? read : await cutToAccounts(services.db, limit, operation, read);
         // `enter` has refused tokens where the permission is personal.
-        const context = { services, request, reply, ...entered } as unknown as ContextOf<O>;
+        const context = { services, request, reply, limit, ...entered } as unknown as ContextOf<O>;
         return await handler(context, input);
       }),
     openRoute: <const O extends OperatorOperation>(

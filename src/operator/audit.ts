@@ -2,11 +2,11 @@ import * as look from "#actions/operators/list-audit-entries.ts";
 import type * as contract from "#contract/operator/audit.ts";
 import type { Handler } from "./context.ts";
 
-export const getAudit: Handler<typeof contract.listAudit> = async ({ services }, { query }) =>
-  await look.listAuditEntries(services.db, query);
+export const getAudit: Handler<typeof contract.listAudit> = async ({ services, limit }, { query }) =>
+  await look.listAuditEntries(services.db, query, limit);
 
-export const getChains: Handler<typeof contract.listAuditChains> = async ({ services }) => ({
-  items: await look.listAuditChains(services.db),
+export const getChains: Handler<typeof contract.listAuditChains> = async ({ services, limit }) => ({
+  items: await look.listAuditChains(services.db, limit),
 });
 
 export const getVerified: Handler<typeof contract.verifyAuditChain> = async (

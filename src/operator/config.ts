@@ -41,8 +41,10 @@ export const getExport: Handler<typeof ofConfig.exportConfig> = async ({ service
 
 export const getSchema: Handler<typeof ofConfig.readConfigSchema> = async () => configSchema();
 
-export const getBlueprints: Handler<typeof ofBlueprints.listBlueprints> = async ({ services }, { query }) =>
-  await look.listBlueprints(services.db, query);
+export const getBlueprints: Handler<typeof ofBlueprints.listBlueprints> = async (
+  { services, limit },
+  { query },
+) => await look.listBlueprints(services.db, query, limit);
 
 export const getBlueprint: Handler<typeof ofBlueprints.readBlueprint> = async ({ services }, { params }) =>
   await look.getBlueprint(services.db, placeOf(params));
@@ -60,8 +62,10 @@ export const postRun: Handler<typeof ofBlueprints.startRun> = async (
   return await startRun(services, caller, { account, blueprint: name }, body);
 };
 
-export const getStrategies: Handler<typeof ofStrategies.listStrategies> = async ({ services }, { query }) =>
-  await look.listStrategies(services.db, query);
+export const getStrategies: Handler<typeof ofStrategies.listStrategies> = async (
+  { services, limit },
+  { query },
+) => await look.listStrategies(services.db, query, limit);
 
 export const getStrategy: Handler<typeof ofStrategies.readStrategy> = async ({ services }, { params }) =>
   await look.getStrategy(services.db, placeOf(params));

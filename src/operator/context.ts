@@ -38,11 +38,14 @@ export interface OpenContext {
 
 export interface Context extends OpenContext {
   readonly caller: Principal;
+  /** The ids of the accounts that the caller is limited to; null: all accounts. */
+  readonly limit: readonly string[] | null;
 }
 
 /** The context of a handler whose permission no operator token has. */
 export interface PersonalContext extends OpenContext {
   readonly caller: OperatorCaller;
+  readonly limit: readonly string[] | null;
   /** The value of the session's cookie. */
   readonly token: string;
 }

@@ -10,13 +10,15 @@ import { getSession, linkSession, revokeSessionOf } from "#actions/operators/man
 import type * as contract from "#contract/operator/credentials.ts";
 import type { Handler } from "./context.ts";
 
-export const getCredentials: Handler<typeof contract.listCredentials> = async ({ services }, { query }) =>
-  await listCredentials(services.db, query);
+export const getCredentials: Handler<typeof contract.listCredentials> = async (
+  { services, limit },
+  { query },
+) => await listCredentials(services.db, query, limit);
 
 export const getCredentialSessions: Handler<typeof contract.listCredentialSessions> = async (
   context,
   { query },
-) => await listCredentialSessions(context.services.db, query);
+) => await listCredentialSessions(context.services.db, query, context.limit);
 
 export const postUnlock: Handler<typeof contract.unlockCredential> = async (
   { services, caller },

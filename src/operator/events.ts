@@ -6,11 +6,16 @@ import type { Handler } from "./context.ts";
 /** How long a client waits before it connects again after its stream was cut. */
 const RETRY_MS = 2_000;
 
-export const getEvents: Handler<typeof contract.watchChanges> = async ({ services, caller, reply }) => {
+export const getEvents: Handler<typeof contract.watchChanges> = async ({
+  services,
+  caller,
+  limit,
+  reply,
+}) => {
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
   if (reply.raw.destroyed) gone.abort();
-  return writeEvents(services.operatorWatch.watch(holderOf(caller), gone.signal));
+  return writeEvents(services.operatorWatch.watch(holderOf(caller), limit, gone.signal));
 };
 
 async function* writeEvents(events: AsyncIterable<OperatorEvent>): AsyncIterable<string> {

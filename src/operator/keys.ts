@@ -7,8 +7,8 @@ import type { Handler } from "./context.ts";
 
 const msOf = (seconds: number | undefined): number | null => (seconds === undefined ? null : seconds * 1_000);
 
-export const getKeys: Handler<typeof contract.listKeys> = async ({ services }, { query }) => ({
-  items: await listApiKeys(services.db, query.account),
+export const getKeys: Handler<typeof contract.listKeys> = async ({ services, limit }, { query }) => ({
+  items: await listApiKeys(services.db, query.account, limit),
 });
 
 export const postKey: Handler<typeof contract.createKey> = async ({ services, caller }, { body }) =>

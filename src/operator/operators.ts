@@ -18,7 +18,7 @@ export const getOperators: Handler<typeof contract.listOperators> = async ({ ser
 });
 
 export const postOperator: Handler<typeof contract.createOperator> = async (context, { body }) =>
-  await manage.createOperator(as(context), body);
+  await manage.createOperator(as(context), { ...body, accounts: body.accounts ?? null });
 
 export const postDisable: Handler<typeof contract.disableOperator> = async (context, { params }) =>
   await manage.disableOperator(as(context), idOf(params));
@@ -28,6 +28,11 @@ export const postEnable: Handler<typeof contract.enableOperator> = async (contex
 
 export const postRole: Handler<typeof contract.changeRole> = async (context, { params, body }) =>
   await manage.changeRole(as(context), idOf(params), body.role);
+
+export const postAccounts: Handler<typeof contract.changeOperatorAccounts> = async (
+  context,
+  { params, body },
+) => await manage.limitOperatorTo(as(context), idOf(params), body.accounts);
 
 export const postResetPassword: Handler<typeof contract.resetPassword> = async (context, { params }) => ({
   password: await manage.resetPassword(as(context), idOf(params)),

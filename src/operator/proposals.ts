@@ -3,8 +3,8 @@ import { confirmProposal, discardProposalAs } from "#actions/operators/confirm-p
 import type * as contract from "#contract/operator/proposals.ts";
 import type { Handler } from "./context.ts";
 
-export const getProposals: Handler<typeof contract.listProposals> = async ({ services }, { query }) =>
-  await proposals.listProposals(services.db, query);
+export const getProposals: Handler<typeof contract.listProposals> = async ({ services, limit }, { query }) =>
+  await proposals.listProposals(services.db, query, limit);
 
 export const getProposal: Handler<typeof contract.readProposal> = async ({ services }, { params }) =>
   await proposals.getProposal(services.db, params["proposalId"] ?? "");

@@ -5,8 +5,8 @@ import type { Handler } from "./context.ts";
 
 const idOf = (params: Readonly<Record<string, string>>): string => params["reviewId"] ?? "";
 
-export const getReviews: Handler<typeof contract.listReviews> = async ({ services }, { query }) => ({
-  items: await reviews.listInbox(services.db, query.account),
+export const getReviews: Handler<typeof contract.listReviews> = async ({ services, limit }, { query }) => ({
+  items: await reviews.listInbox(services.db, query.account, limit),
 });
 
 export const getReview: Handler<typeof contract.readReview> = async ({ services }, { params }) =>

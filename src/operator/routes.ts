@@ -99,6 +99,7 @@ function addPeople({ route, openRoute }: Adder): void {
   route(ofOperators.disableOperator, operators.postDisable);
   route(ofOperators.enableOperator, operators.postEnable);
   route(ofOperators.changeRole, operators.postRole);
+  route(ofOperators.changeOperatorAccounts, operators.postAccounts);
   route(ofOperators.resetPassword, operators.postResetPassword);
   route(ofOperators.resetSecondFactor, operators.postResetSecondFactor);
   route(ofOperators.unlinkOperator, operators.postUnlink);

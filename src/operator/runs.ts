@@ -12,15 +12,18 @@ import type * as ofNodes from "#contract/operator/nodes.ts";
 import type * as ofFinding from "#contract/operator/finding.ts";
 import type { Handler } from "./context.ts";
 
-export const getRuns: Handler<typeof contract.listRuns> = async ({ services }, { query }) =>
-  await runs.listRuns(services.db, query);
+export const getRuns: Handler<typeof contract.listRuns> = async ({ services, limit }, { query }) =>
+  await runs.listRuns(services.db, query, limit);
 
-export const getFailures: Handler<typeof ofFinding.listFailures> = async ({ services }, { query }) => ({
-  items: await runs.groupFailures(services.db, query),
+export const getFailures: Handler<typeof ofFinding.listFailures> = async (
+  { services, limit },
+  { query },
+) => ({
+  items: await runs.groupFailures(services.db, query, limit),
 });
 
-export const getSearch: Handler<typeof ofFinding.search> = async ({ services, caller }, { query }) =>
-  await searchAll(services.db, caller.role, query.q);
+export const getSearch: Handler<typeof ofFinding.search> = async ({ services, caller, limit }, { query }) =>
+  await searchAll(services.db, caller.role, query.q, limit);
 
 export const getRun: Handler<typeof contract.readRun> = async ({ services, caller }, { params }) =>
   await runs.getRun(services.db, params["runId"] ?? "", mayDo(caller.role, "run.results"));

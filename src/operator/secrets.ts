@@ -2,8 +2,8 @@ import { deleteSecretAs, listSecrets, setSecretAs } from "#actions/operators/man
 import type * as contract from "#contract/operator/secrets.ts";
 import type { Handler } from "./context.ts";
 
-export const getSecrets: Handler<typeof contract.listSecrets> = async ({ services }, { query }) =>
-  await listSecrets(services, query.account);
+export const getSecrets: Handler<typeof contract.listSecrets> = async ({ services, limit }, { query }) =>
+  await listSecrets(services, query.account, limit);
 
 export const postSecret: Handler<typeof contract.setSecret> = async ({ services, caller }, { body }) =>
   await setSecretAs(services, caller, body);

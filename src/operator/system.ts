@@ -8,5 +8,5 @@ const HOURS = 24;
 export const getSystem: Handler<typeof contract.readSystem> = async ({ services }) =>
   await system.getSystem(services);
 
-export const getOverview: Handler<typeof contract.readOverview> = async ({ services }, { query }) =>
-  await overview.getOverview(services.db, query.hours ?? HOURS);
+export const getOverview: Handler<typeof contract.readOverview> = async ({ services, limit }, { query }) =>
+  await overview.getOverview(services.db, query.hours ?? HOURS, limit);

@@ -20,8 +20,8 @@ type Params = Readonly<Record<string, string>>;
 const endpointOf = (params: Params): string => params["webhookId"] ?? "";
 const eventOf = (params: Params): string => params["eventId"] ?? "";
 
-export const getWebhooks: Handler<typeof contract.listWebhooks> = async ({ services }, { query }) => ({
-  items: await listWebhooks(services.db, query.account),
+export const getWebhooks: Handler<typeof contract.listWebhooks> = async ({ services, limit }, { query }) => ({
+  items: await listWebhooks(services.db, query.account, limit),
 });
 
 export const postWebhook: Handler<typeof contract.createWebhook> = async ({ services, caller }, { body }) => {

@@ -7,8 +7,11 @@ import {
 import type * as contract from "#contract/operator/writes.ts";
 import type { Handler } from "./context.ts";
 
-export const getWrites: Handler<typeof contract.listWrites> = async ({ services, caller }, { query }) => ({
-  items: await listUncertainWrites(services.db, caller, query),
+export const getWrites: Handler<typeof contract.listWrites> = async (
+  { services, caller, limit },
+  { query },
+) => ({
+  items: await listUncertainWrites(services.db, caller, query, limit),
 });
 
 export const postDecision: Handler<typeof contract.decideWrite> = async (
@@ -23,10 +26,10 @@ export const postDecision: Handler<typeof contract.decideWrite> = async (
   );
 
 export const getWriteGroups: Handler<typeof contract.listWriteGroups> = async (
-  { services, caller },
+  { services, caller, limit },
   { query },
 ) => ({
-  items: await listWriteGroups(services.db, caller, query.account),
+  items: await listWriteGroups(services.db, caller, query.account, limit),
 });
 
 export const postGroupDecision: Handler<typeof contract.decideWriteGroup> = async (

@@ -275,6 +275,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     async (someone) => await setOperator(someone, "disabled_at = app_now()"),
   ),
   changeRole: onOperator("operator.role_change", { role: "reviewer" }),
+  changeOperatorAccounts: onOperator("operator.accounts_change", { accounts: ["acme"] }),
   resetPassword: onOperator("operator.password_reset"),
   resetSecondFactor: onOperator(
     "operator.totp_reset",

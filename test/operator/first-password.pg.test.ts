@@ -19,7 +19,7 @@ after(async () => await stage?.[Symbol.asyncDispose]());
 
 const context = () => ({ db: stage.db, signing: stage.signing, actor: { kind: "cli" } }) as const;
 const create = async () =>
-  await createOperator(context(), { email: `new-${made++}@example.com`, role: "viewer" });
+  await createOperator(context(), { email: `new-${made++}@example.com`, role: "viewer", accounts: null });
 const reasonOf = ({ body }: OperatorAnswer): string => body.error.details[0]?.code;
 
 test("it is changed before anything else can be done; then it is the operator's own", async () => {

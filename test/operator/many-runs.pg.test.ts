@@ -62,7 +62,8 @@ const QUERIES: Readonly<Record<string, RunQuery>> = {
 };
 
 test("every filter finds what it should", async () => {
-  const found = async (query: RunQuery): Promise<number> => (await listRuns(database.db, query)).items.length;
+  const found = async (query: RunQuery): Promise<number> =>
+    (await listRuns(database.db, query, null)).items.length;
   const counts: Record<string, number> = {};
   for (const [what, query] of Object.entries(QUERIES)) counts[what] = await found({ ...query, limit: 5 });
   assert.deepEqual(counts, {
@@ -83,20 +84,20 @@ test("every filter finds what it should", async () => {
 });
 
 test("metadata that many old runs have finds all of them, newest first", async () => {
-  const first = await listRuns(database.db, { metadata: "era=old", limit: 200 });
-  const rest = await listRuns(database.db, {
-    metadata: "era=old",
-    limit: 200,
-    cursor: first.next_cursor ?? "",
-  });
+  const first = await listRuns(database.db, { metadata: "era=old", limit: 200 }, null);
+  const rest = await listRuns(
+    database.db,
+    { metadata: "era=old", limit: 200, cursor: first.next_cursor ?? "" },
+    null,
+  );
   const ids = [...first.items, ...rest.items].map(({ id }) => Number(id.slice("run_".length)));
   const expected = Array.from({ length: 400 }, (_, index) => RUNS - OLD + 1 + index);
   assert.deepEqual(ids, expected);
 });
 
 test("pages follow each other without a gap, also deep in the list", async () => {
-  const first = await listRuns(database.db, { limit: 200 });
-  const second = await listRuns(database.db, { limit: 200, cursor: first.next_cursor ?? "" });
+  const first = await listRuns(database.db, { limit: 200 }, null);
+  const second = await listRuns(database.db, { limit: 200, cursor: first.next_cursor ?? "" }, null);
   const ids = [...first.items, ...second.items].map(({ id }) => id);
   assert.deepEqual(
     ids,
@@ -110,7 +111,7 @@ test("no filter reads all runs, however rare what it looks for is", async (conte
     const before = await tuplesRead();
     for (let round = 0; round < ROUNDS; round++) {
       const since = performance.now();
-      await listRuns(database.db, query);
+      await listRuns(database.db, query, null);
       times.push(performance.now() - since);
     }
     const read = (await tuplesRead()) - before;
@@ -126,10 +127,10 @@ test("a run's page, and the last hours in numbers, are as quick", async (context
     "a credential of all runs": async () => await getCredential(database.db, CREDENTIAL),
     "a Blueprint's health": async () =>
       await getBlueprintHealth(database.db, { account: "account-1", name: "blueprint-3" }, {}),
-    "the runs of a credential": async () => await listRuns(database.db, { credential: CREDENTIAL }),
+    "the runs of a credential": async () => await listRuns(database.db, { credential: CREDENTIAL }, null),
     "a run": async () => await getRun(database.db, id, true),
-    "a day in numbers": async () => await getOverview(database.db, 24),
-    "a week in numbers": async () => await getOverview(database.db, 168),
+    "a day in numbers": async () => await getOverview(database.db, 24, null),
+    "a week in numbers": async () => await getOverview(database.db, 168, null),
   };
   for (const [what, look] of Object.entries(looks)) {
     const first = performance.now();
@@ -160,8 +161,8 @@ testInAll(
     await database.db.query("analyze run_search");
     for (const text of TEXTS) {
       const looks = {
-        search: async () => (await searchAll(database.db, "admin", text)).runs.length,
-        list: async () => (await listRuns(database.db, { q: text, limit: 50 })).items.length,
+        search: async () => (await searchAll(database.db, "admin", text, null)).runs.length,
+        list: async () => (await listRuns(database.db, { q: text, limit: 50 }, null)).items.length,
       };
       for (const [what, look] of Object.entries(looks)) {
         const found = await look();

@@ -39,6 +39,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   disableOperator: "admin ! person",
   enableOperator: "admin ! person",
   changeRole: "admin ! person",
+  changeOperatorAccounts: "admin ! person",
   resetPassword: "admin ! person",
   resetSecondFactor: "admin ! person",
   unlinkOperator: "admin ! person",

@@ -38,7 +38,7 @@ export interface OperatorStage extends AsyncDisposable {
   readonly db: Database;
   readonly signing: Signing;
   /** Made by the action that the command line calls. */
-  operator(role?: OperatorRole): Promise<Someone>;
+  operator(role?: OperatorRole, accounts?: readonly string[]): Promise<Someone>;
   /** With a browser that has signed in. */
   signedIn(role?: OperatorRole): Promise<Someone & { readonly browser: Browser }>;
   /** A browser with a session that the test has put there: no password is derived, and a second factor counts as given. */
@@ -69,9 +69,16 @@ export async function openOperatorStage(
     readSigningKey(readFileSync(join(installation.dataFolder, "signing.key"), "utf8")),
   );
   let made = 0;
-  const operator = async (role: OperatorRole = "viewer"): Promise<Someone> => {
+  const operator = async (
+    role: OperatorRole = "viewer",
+    accounts: readonly string[] | null = null,
+  ): Promise<Someone> => {
     const context = { db, signing, actor: { kind: "cli" } } as const;
-    const someone = await createOperator(context, { email: `somebody-${made++}@example.com`, role });
+    const someone = await createOperator(context, {
+      email: `somebody-${made++}@example.com`,
+      role,
+      accounts,
+    });
     // As if they had chosen it themselves.
     await limitPassword(db, someone.id, null);
     return someone;

@@ -221,7 +221,7 @@ export class Customers {
 
   async #decideAll({ db, log, services }: SimApi): Promise<void> {
     const { audit } = services.signing;
-    for (const write of await listDoubtfulWrites(db, { accountId: null, runId: null })) {
+    for (const write of await listDoubtfulWrites(db, { accountIds: null, runId: null })) {
       const happened = this.#target.has(write.runId, `n${write.ordinal}`);
       const isDecided = await decideDoubtfulWrite({ db, log, audit }, write, { happened, by: "operator" });
       if (isDecided)
@@ -230,7 +230,7 @@ export class Customers {
           `says that n${write.ordinal} of ${write.runId} ${happened ? "" : "never "}happened`,
         );
     }
-    for (const { id, runId } of await listOpenReviews(db, { accountId: null, runId: null })) {
+    for (const { id, runId } of await listOpenReviews(db, { accountIds: null, runId: null })) {
       const isApproved = this.#random.isHit(0.8);
       const decision = isApproved
         ? ({ verdict: "approve", changes: { edits: [], exclusions: [] } } as const)

@@ -74,7 +74,7 @@ export async function actAsOperators(office: Office, uses: readonly Use[]): Prom
 async function newOperator(installation: Installation, role: OperatorRole): Promise<Operator> {
   const { id, email, password } = await createOperator(
     { db: installation.database.db, signing: signingOf(installation), actor: { kind: "cli" } },
-    { email: `${role}@northwind.example`, role },
+    { email: `${role}@northwind.example`, role, accounts: null },
   );
   await limitPassword(installation.database.db, id, null);
   return { email, password, totpKey: null, recoveryCodes: [] };

@@ -67,6 +67,10 @@ export const enableOperator = endpoint<typeof operators.enableOperator>(
   "/operators/{operatorId}/enable",
 );
 export const changeRole = endpoint<typeof operators.changeRole>("post", "/operators/{operatorId}/role");
+export const changeOperatorAccounts = endpoint<typeof operators.changeOperatorAccounts>(
+  "post",
+  "/operators/{operatorId}/accounts",
+);
 export const resetPassword = endpoint<typeof operators.resetPassword>(
   "post",
   "/operators/{operatorId}/reset-password",

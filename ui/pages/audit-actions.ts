@@ -26,6 +26,7 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "operator.disable": "Operator disabled",
   "operator.enable": "Operator enabled",
   "operator.role_change": "Operator's role changed",
+  "operator.accounts_change": "Accounts of an operator changed",
   "operator.sign_in": "Operator signed in",
   "operator.sign_in_failed": "Sign-in rejected",
   "operator.sign_out": "Operator signed out",

@@ -15,6 +15,8 @@ import {
 } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
+import { LimitButton } from "./operator-limit.tsx";
+import { AccountChoice } from "../parts/account-choice.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { Confirm } from "../parts/confirm.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -77,6 +79,7 @@ function OperatorTable(props: {
           ),
         },
         { title: "Role", cell: (operator) => <RoleSelect of={operator} /> },
+        { title: "Accounts", from: "sm", cell: ({ accounts }) => accounts?.join(", ") ?? "all" },
         {
           title: "Second factor",
           from: "sm",
@@ -188,6 +191,7 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           {ARTICLES[props.of.role]} {props.of.role}, in. Make sure that the request really comes from them.
         </AskButton>
       )}
+      <LimitButton of={props.of} />
       <UnlinkButton of={props.of} />
       {disabled === null ? (
         <AskButton
@@ -245,17 +249,19 @@ function NewOperator(props: {
 }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<OperatorRole>("viewer");
+  const [accounts, setAccounts] = useState<readonly string[]>([]);
   const making = useOperation(createOperator, {
     changes,
     onDone: ({ password }) => {
       setEmail("");
+      setAccounts([]);
       props.onClose();
       props.onPassword(password);
     },
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    making.mutate({ body: { email, role } });
+    making.mutate({ body: { email, role, ...(accounts.length === 0 ? {} : { accounts: [...accounts] }) } });
   };
   return (
     <Modal
@@ -280,6 +286,7 @@ function NewOperator(props: {
             data={OPERATOR_ROLE_NAMES.map((name) => name)}
             onChange={(event) => setRole(event.currentTarget.value as OperatorRole)}
           />
+          <AccountChoice value={accounts} onChange={setAccounts} />
           <Group justify="flex-end">
             <Button type="submit" loading={making.isPending}>
               Create operator

@@ -6,6 +6,7 @@ import type { OperatorRole } from "#domain/operator.ts";
 import { createToken, listTokens, revokeToken } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
+import { AccountChoice } from "../parts/account-choice.tsx";
 import { AskButton } from "../parts/ask-button.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -148,18 +149,21 @@ function NewToken(props: {
   const [name, setName] = useState("");
   const [role, setRole] = useState<OperatorRole>("viewer");
   const [days, setDays] = useState("90");
+  const [accounts, setAccounts] = useState<readonly string[]>([]);
   const making = useOperation(createToken, {
     changes,
     onDone: ({ token }) => {
       setName("");
       setRole("viewer");
+      setAccounts([]);
       props.onClose();
       props.onMade(token);
     },
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    making.mutate({ body: { name, role, lifetime_seconds: Number(days) * DAY_SECONDS } });
+    const limit = accounts.length === 0 ? {} : { accounts: [...accounts] };
+    making.mutate({ body: { name, role, ...limit, lifetime_seconds: Number(days) * DAY_SECONDS } });
   };
   return (
     <Modal
@@ -192,6 +196,7 @@ function NewToken(props: {
             data={LIFETIMES.map((each) => ({ value: String(each), label: `${each} days` }))}
             onChange={(event) => setDays(event.currentTarget.value)}
           />
+          <AccountChoice value={accounts} onChange={setAccounts} />
           <Text size="sm" c="dimmed">
             No token can manage operators or tokens, or confirm proposals.
           </Text>

@@ -37,7 +37,7 @@ export async function createProposal(
     throw new OperatorError(
       `A change that needs two admins has at most ${limits.proposalCharactersMax} characters. Apply the other documents by themselves.`,
     );
-  const admins = await listAdminIds(tx);
+  const admins = await listAdminIds(tx, accountId);
   const reasons = content.needs.map(describeNeed);
   const waiting = await lockWaiting(tx, accountId);
   const same = waiting.find(({ status, ...each }) => status === "open" && each.content === text);

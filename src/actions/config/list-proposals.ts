@@ -20,7 +20,7 @@ import {
 } from "#domain/proposal.ts";
 import { RowRefused } from "#domain/refused-row.ts";
 import { showDifference } from "#actions/operators/get-documents.ts";
-import { OperatorError, accountIdOf } from "#actions/operator-error.ts";
+import { OperatorError, accountIdsOf } from "#actions/operator-error.ts";
 
 /** Only confirmations of current admins count. */
 export interface Confirmations {
@@ -43,13 +43,17 @@ export const contentOf = ({ content }: Pick<Proposal, "content">): ProposalConte
 export const statusOf = ({ status, isOver }: Proposal): ProposalStatus => (isOver ? "expired" : status);
 
 interface People {
-  readonly adminIds: readonly string[];
+  /** By account. */
+  readonly adminIds: ReadonlyMap<string, readonly string[]>;
   readonly names: ReadonlyMap<string, string>;
 }
 
-async function readPeople(db: Database): Promise<People> {
+async function readPeople(db: Database, rows: readonly Proposal[]): Promise<People> {
+  const accounts = [...new Set(rows.map(({ accountId }) => accountId))];
   return {
-    adminIds: await listAdminIds(db),
+    adminIds: new Map(
+      await Promise.all(accounts.map(async (id) => [id, await listAdminIds(db, id)] as const)),
+    ),
     names: new Map((await listOperators(db)).map(({ id, email }) => [id, email])),
   };
 }
@@ -63,7 +67,8 @@ function show(row: Proposal, { adminIds, names }: People) {
     status,
     proposed_by: row.proposer,
     confirmed_by: row.confirmedBy.map((id) => names.get(id) ?? id),
-    confirmations_wanted: status === "open" ? Math.max(1, countConfirmations(row, adminIds).wanted) : 0,
+    confirmations_wanted:
+      status === "open" ? Math.max(1, countConfirmations(row, adminIds.get(row.accountId) ?? []).wanted) : 0,
     reasons: contentOf(row).needs.map(describeNeed),
     created_at: row.createdAt.toISOString(),
     expires_at: row.expiresAt.toISOString(),
@@ -80,11 +85,11 @@ export interface ProposalQuery {
 }
 
 /** A page of proposals, newest first. Throws Problem 422, OperatorError. */
-export async function listProposals(db: Database, query: ProposalQuery) {
+export async function listProposals(db: Database, query: ProposalQuery, limit: readonly string[] | null) {
   const page = readPage(query);
-  const accountId = await accountIdOf(db, query.account);
-  const rows = await listStoredProposals(db, { accountId, isWaiting: query.waiting === true }, page);
-  const people = await readPeople(db);
+  const accountIds = await accountIdsOf(db, query.account, limit);
+  const rows = await listStoredProposals(db, { accountIds, limit, isWaiting: query.waiting === true }, page);
+  const people = await readPeople(db, rows);
   return makePage(
     rows,
     page,
@@ -99,7 +104,7 @@ export async function getProposal(db: Database, id: string) {
   const content = contentOf(row);
   const strategies = content.needs.filter(({ kind, why }) => kind === "strategy" && why !== "rebinding");
   return {
-    ...show(row, await readPeople(db)),
+    ...show(row, await readPeople(db, [row])),
     origins: [...new Set(content.needs.flatMap(({ origins }) => origins))],
     credentials:
       content.kind === "rebinding" ? content.credentials.length : await countConnected(db, strategies),

@@ -14,7 +14,7 @@ export async function warnOfEndpoints(
     const wanted = checked.kind === "account" ? readWebhooks(checked.document) : [];
     if (change === "unchanged" || wanted.length === 0) continue;
     const account = await findAccountBySlug(db, checked.account);
-    const stored = account === undefined ? [] : await listWebhookEndpoints(db, account.id);
+    const stored = account === undefined ? [] : await listWebhookEndpoints(db, [account.id]);
     const signed = new Set(stored.flatMap(({ url, hasSecret }) => (hasSecret ? [url] : [])));
     for (const { url } of wanted)
       if (!signed.has(url))

@@ -1,28 +1,35 @@
 import type { KnownConfig } from "#actions/config/check-config.ts";
-import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+import { contentOf } from "#actions/config/list-proposals.ts";
+import { requireAccount, requireWithin } from "#actions/operator-error.ts";
 import { findAccountById, findAccountBySlug } from "#db/accounts.ts";
 import { findAccountOfKey } from "#db/api-keys.ts";
 import { findAccountOfCredential, findSeenSession } from "#db/operators/operator-credentials.ts";
 import { findAccountOfSchedule } from "#db/operators/operator-schedules.ts";
 import type { Database } from "#db/connection/pool.ts";
+import { findProposal } from "#db/operators/proposals.ts";
 import { findWebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
 import { findReview } from "#db/runs/reviews.ts";
 import { findRunOfAnyAccount } from "#db/runs/runs.ts";
 import { readRunReference } from "#domain/ids.ts";
 import { invalidField, notFound, Problem } from "#domain/problem.ts";
+import { RowRefused } from "#domain/refused-row.ts";
 import { must } from "#lib/assert.ts";
 import type { Principal } from "./operator-caller.ts";
 
 /** The ids of the accounts that a caller is limited to; null: all accounts. */
-export const limitOf = (caller: Principal): readonly string[] | null =>
-  caller.kind === "token" ? caller.accountIds : null;
+export const limitOf = (caller: Principal): readonly string[] | null => caller.accountIds;
+
+/**
+ * How an operation is cut to the accounts of a limited caller whose path and body name none of their objects. `documents`: its action
+ * checks the accounts of the documents. `own`: its action reads only what is of the accounts. `none`: its answer has nothing of any account.
+ */
+type AccountsOf = "documents" | "own" | "none";
 
 /** How an operation refers to accounts, as far as it matters to a limited caller. */
 interface CutOperation {
   readonly id: string;
   readonly path: string;
-  /** `documents`: its action checks the accounts of the documents. `none`: its answer has nothing of any account. */
-  readonly accounts?: "documents" | "none";
+  readonly accounts?: AccountsOf;
   readonly query?: { readonly properties: object };
   readonly body?: { readonly properties: object };
 }
@@ -33,8 +40,10 @@ interface Input {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The account of an object, by the name of its id in paths; undefined: there is no such object. */
-const OWNERS: Readonly<Record<string, (db: Database, id: string) => Promise<string | undefined>>> = {
+/** The accounts that an object is of, by the name of its id in paths; an undefined one: there is no such object or account. */
+const OWNERS: Readonly<
+  Record<string, (db: Database, id: string) => Promise<string | undefined | readonly (string | undefined)[]>>
+> = {
   runId: async (db, id) => {
     const reference = readRunReference(id);
     return reference && (await findRunOfAnyAccount(db, reference))?.accountId;
@@ -45,12 +54,30 @@ const OWNERS: Readonly<Record<string, (db: Database, id: string) => Promise<stri
   webhookId: async (db, id) => (await findWebhookEndpoint(db, id))?.accountId,
   keyId: findAccountOfKey,
   scheduleId: findAccountOfSchedule,
+  proposalId: async (db, id) => await findAccountsOfProposal(db, id),
+  // The chain of an account has its id.
+  chain: async (_db, id) => await Promise.resolve(id),
 };
 
+/** Its own account, and those of its documents. A row that this installation did not write counts as missing. */
+async function findAccountsOfProposal(db: Database, id: string): Promise<readonly (string | undefined)[]> {
+  const proposal = await findProposal(db, id).catch((error: unknown) => {
+    if (error instanceof RowRefused) return undefined;
+    throw error;
+  });
+  if (!proposal) return [undefined];
+  const content = contentOf(proposal);
+  const slugs = content.kind === "documents" ? content.documents.map(({ account }) => account) : [];
+  const accounts = await Promise.all(
+    [...new Set(slugs)].map(async (slug) => await findAccountBySlug(db, slug)),
+  );
+  return [proposal.accountId, ...accounts.map((account) => account?.id)];
+}
+
 /**
- * Cuts an operation to the accounts of a limited caller, and returns its input, with the account that a list is narrowed to. By default
- * an operation is refused: one is only allowed if what it reads or changes is known to be of one of the accounts. Others are as if they
- * did not exist. Throws Problem 403, 404 or 422, OperatorError.
+ * Cuts an operation to the accounts of a limited caller, and returns its input, with the account that an export is narrowed to. By default
+ * an operation is refused: one is only allowed if what it reads or changes is known to be of one of the accounts, or if its action cuts
+ * what it reads. Others are as if they did not exist. Throws Problem 403, 404 or 422, OperatorError.
  */
 export async function cutToAccounts<I extends Input>(
   db: Database,
@@ -67,7 +94,8 @@ export async function cutToAccounts<I extends Input>(
   }
   if (object !== undefined) {
     const owner = await (OWNERS[object] ?? refuse(operation))(db, input.params[object] ?? "");
-    if (owner === undefined || !limit.includes(owner)) throw notFound("The requested object was");
+    if (![owner].flat().every((id) => id !== undefined && limit.includes(id)))
+      throw notFound("The requested object was");
     return input;
   }
   if (body && Object.hasOwn(body.properties, "account")) {
@@ -86,17 +114,10 @@ const refuse = (operation: CutOperation) => (): never => {
 const refusal = ({ id }: CutOperation): Problem =>
   new Problem(
     "authorization_error",
-    `This token is limited to some accounts, and this operation (${id}) can't be limited to them.`,
+    `You are limited to some accounts, and this operation (${id}) can't be limited to them.`,
   );
 
-/** As if other accounts did not exist. Throws OperatorError. */
-async function requireWithin(db: Database, limit: readonly string[], slug: string): Promise<void> {
-  const account = await findAccountBySlug(db, slug);
-  if (!account || !limit.includes(account.id))
-    throw new OperatorError(`There is no account "${slug}" that this token may use.`, "missing");
-}
-
-/** The account of a list; null is no answer. Throws Problem 422, OperatorError. */
+/** The account of an export; null is no answer. Throws Problem 422, OperatorError. */
 async function narrow(db: Database, limit: readonly string[], given: unknown): Promise<string> {
   if (typeof given === "string") {
     await requireWithin(db, limit, given);
@@ -105,11 +126,11 @@ async function narrow(db: Database, limit: readonly string[], given: unknown): P
   const names = await namesOf(db, limit);
   const [only, ...others] = names;
   if (only !== undefined && others.length === 0) return only;
-  throw invalidField("account", `This token is limited to ${names.join(", ")}: \`account\` must name one.`);
+  throw invalidField("account", `You are limited to ${names.join(", ")}: \`account\` must name one.`);
 }
 
 /** The accounts' names. */
-async function namesOf(db: Database, ids: readonly string[]): Promise<readonly string[]> {
+export async function namesOf(db: Database, ids: readonly string[]): Promise<readonly string[]> {
   const accounts = await Promise.all(ids.map(async (id) => await findAccountById(db, id)));
   return accounts.map((account) => must(account, "an account").slug);
 }

@@ -18,8 +18,9 @@ const showAccount = (row: SeenAccount) => ({
   updated_at: row.updatedAt.toISOString(),
 });
 
-/** All accounts, by name. */
-export const listAccounts = async (db: Database) => (await listSeenAccounts(db)).map(showAccount);
+/** All accounts, or those in `limit`, by name. */
+export const listAccounts = async (db: Database, limit: readonly string[] | null) =>
+  (await listSeenAccounts(db, limit)).map(showAccount);
 
 /** Throws OperatorError. */
 export async function getAccount(db: Database, slug: string) {

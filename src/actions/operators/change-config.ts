@@ -48,6 +48,7 @@ export async function checkTyped(
   language: Language,
 ) {
   const { checked, problems } = await checkConfigHere(services.db, documents, checkOf(services, caller));
+  await requireDocumentsWithin(services.db, caller, checked);
   return {
     problems: problems.map(showProblem),
     warnings: checked.flatMap(({ warnings }) => warnings).map(showProblem),
@@ -72,6 +73,7 @@ export async function previewTyped(
   const source = { file: "document.yaml", text };
   const { checked, problems } = await checkConfigHere(db, [source], checkOf(services, caller));
   if (problems.length > 0) throw refusal(problems);
+  await requireDocumentsWithin(db, caller, checked);
   const [document, ...others] = checked;
   if (document?.kind !== "strategy" || others.length > 0)
     throw invalidField("text", "Give the document of one strategy.");

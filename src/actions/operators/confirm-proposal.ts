@@ -44,7 +44,7 @@ export async function confirmProposal(
     const confirmedBy = [...proposal.confirmedBy, caller.operatorId];
     const confirmed = { ...proposal, confirmedBy };
     // Earlier confirmations count only while their operators are admins.
-    const { wanted } = countConfirmations(confirmed, await listAdminIds(tx));
+    const { wanted } = countConfirmations(confirmed, await listAdminIds(tx, proposal.accountId));
     const status: Confirmed["status"] & ProposalStatus =
       wanted === 0 && proposal.kind === "rebinding" ? "confirmed" : "open";
     const audited = await saveProposal(tx, proposal, {

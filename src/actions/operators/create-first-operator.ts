@@ -24,6 +24,7 @@ export async function createFirstOperator(
     email,
     passwordHash: await hashPassword(password, signing.operators.passwordKey),
     role: "admin" as const,
+    accountIds: null,
   };
   return await db.transaction(async (tx) => {
     if (!(await insertOperator(tx, operator))) return null;

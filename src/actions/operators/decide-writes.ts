@@ -1,6 +1,6 @@
 import { decideDoubtfulGroup, type DecidedGroup } from "#actions/reviews/decide-group.ts";
 import { decideDoubtfulWrite } from "#actions/reviews/decide-write.ts";
-import { accountIdOf, requireAccount } from "#actions/operator-error.ts";
+import { accountIdsOf, requireAccount } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { listDoubtfulGroups, listDoubtfulWrites } from "#db/runs/run-writes.ts";
@@ -18,10 +18,11 @@ export async function listUncertainWrites(
     blueprint,
     node,
   }: { readonly account?: string; readonly blueprint?: string; readonly node?: string },
+  limit: readonly string[] | null,
 ) {
-  const accountId = await accountIdOf(db, account);
+  const accountIds = await accountIdsOf(db, account, limit);
   const of = blueprint === undefined || node === undefined ? undefined : { blueprint, nodeId: node };
-  return (await listDoubtfulWrites(db, { accountId, runId: null, ...(of && { of }) })).map((write) => ({
+  return (await listDoubtfulWrites(db, { accountIds, runId: null, ...(of && { of }) })).map((write) => ({
     run_id: write.runId,
     account: write.account,
     blueprint: write.blueprint,
@@ -42,7 +43,7 @@ export async function decideWriteOf(
   happened: boolean,
 ): Promise<void> {
   const waiting = isId("run", which.runId)
-    ? await listDoubtfulWrites(services.db, { accountId: null, runId: which.runId })
+    ? await listDoubtfulWrites(services.db, { accountIds: null, runId: which.runId })
     : [];
   const write = waiting.find((each) => each.nodeId === which.node && String(each.ordinal) === which.record);
   if (!write) throw notFound("Write");
@@ -53,9 +54,14 @@ export async function decideWriteOf(
 }
 
 /** By node; of one account, or of all. Throws OperatorError. */
-export async function listWriteGroups(db: Database, { role }: Principal, account: string | undefined) {
-  const accountId = await accountIdOf(db, account);
-  return (await listDoubtfulGroups(db, { accountId, blueprint: null })).map(
+export async function listWriteGroups(
+  db: Database,
+  { role }: Principal,
+  account: string | undefined,
+  limit: readonly string[] | null,
+) {
+  const accountIds = await accountIdsOf(db, account, limit);
+  return (await listDoubtfulGroups(db, { accountIds, blueprint: null })).map(
     ({ nodeId, since, sent, ...group }) => ({
       ...group,
       sent: mayDo(role, "review.records") ? sent : null,

@@ -1,5 +1,5 @@
 import { toYaml } from "#actions/config/export-config.ts";
-import { OperatorError, accountIdOf, requireAccount } from "#actions/operator-error.ts";
+import { OperatorError, accountIdsOf, requireAccount } from "#actions/operator-error.ts";
 import type { DocumentKind } from "#db/config-documents.ts";
 import { findSource } from "#db/document-sources.ts";
 import {
@@ -41,11 +41,12 @@ const listDocuments = async <Item>(
   db: Database,
   kind: DocumentKind,
   query: DocumentQuery,
+  limit: readonly string[] | null,
   show: (row: SeenDocument) => Item,
 ) => {
   const page = readNamedPage(query, 2);
-  const accountId = await accountIdOf(db, query.account);
-  const rows = await listSeenDocuments(db, kind, { accountId, retired: query.retired ?? null }, page);
+  const accountIds = await accountIdsOf(db, query.account, limit);
+  const rows = await listSeenDocuments(db, kind, { accountIds, retired: query.retired ?? null }, page);
   return makeNamedPage(rows, page, ({ account, name }) => [account, name], show);
 };
 
@@ -86,12 +87,12 @@ function showStrategy(row: SeenDocument) {
 }
 
 /** A page of Blueprints, by account and key. Throws Problem 422, OperatorError. */
-export const listBlueprints = async (db: Database, query: DocumentQuery) =>
-  await listDocuments(db, "blueprint", query, showBlueprint);
+export const listBlueprints = async (db: Database, query: DocumentQuery, limit: readonly string[] | null) =>
+  await listDocuments(db, "blueprint", query, limit, showBlueprint);
 
 /** A page of strategies, by account and id. Throws Problem 422, OperatorError. */
-export const listStrategies = async (db: Database, query: DocumentQuery) =>
-  await listDocuments(db, "strategy", query, showStrategy);
+export const listStrategies = async (db: Database, query: DocumentQuery, limit: readonly string[] | null) =>
+  await listDocuments(db, "strategy", query, limit, showStrategy);
 
 /** The current version with its content. Throws Problem 404, OperatorError. */
 export async function getBlueprint(db: Database, name: Omit<DocumentName, "kind">) {

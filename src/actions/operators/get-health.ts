@@ -1,6 +1,6 @@
 import { requireAccount } from "#actions/operator-error.ts";
 import { readRunHealth, type RunHealth } from "#db/operators/operator-health.ts";
-import { listBlueprintIds } from "#db/operators/operator-runs.ts";
+import { listBlueprintIds } from "#db/operators/operator-config.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { notFound } from "#domain/problem.ts";
 
@@ -26,7 +26,7 @@ export async function getBlueprintHealth(
   { account, name }: { readonly account: string; readonly name: string },
   query: { days?: number },
 ) {
-  const [id] = await listBlueprintIds(db, (await requireAccount(db, account)).id, name);
+  const [id] = await listBlueprintIds(db, [(await requireAccount(db, account)).id], name);
   if (id === undefined) throw notFound("Blueprint");
   const [total, ...days] = await readRunHealth(db, id, { days: query.days ?? DAYS, among: AMONG });
   return {

@@ -25,39 +25,45 @@ interface KeptHour {
   readonly isOver: boolean;
 }
 
-/** Hours read from this database. Final ones are read only once. */
-const kept = new WeakMap<Database, Map<number, KeptHour>>();
-const KEPT_HOURS_MAX = 24 * 32;
+/** Hours read from this database, by their accounts and start. Final ones are read only once. */
+const kept = new WeakMap<Database, Map<string, KeptHour>>();
+const KEPT_HOURS_MAX = 4 * 24 * 32;
 
-async function readHour(db: Database, startMs: number, nowMs: number): Promise<readonly HourOfRuns[]> {
-  const hours = kept.get(db) ?? new Map<number, KeptHour>();
+async function readHour(
+  db: Database,
+  startMs: number,
+  nowMs: number,
+  limit: readonly string[] | null,
+): Promise<readonly HourOfRuns[]> {
+  const hours = kept.get(db) ?? new Map<string, KeptHour>();
   kept.set(db, hours);
-  const known = hours.get(startMs);
+  const name = `${limit?.join(",") ?? "all"}/${startMs}`;
+  const known = hours.get(name);
   const isPresent = nowMs < startMs + HOUR_MS;
   const freshMs = isPresent ? FRESH_MS.present : FRESH_MS.past;
   if (known && (known.isOver || nowMs - known.readAtMs < freshMs)) return known.counts;
-  const counts = await countRunsOfHour(db, startMs);
+  const counts = await countRunsOfHour(db, startMs, limit);
   const isOver =
     nowMs > startMs + HOUR_MS + FRESH_MS.past && counts.every(({ status }) => isTerminal(status));
-  if (hours.size >= KEPT_HOURS_MAX) hours.delete(hours.keys().next().value ?? 0);
-  hours.set(startMs, { counts, readAtMs: nowMs, isOver });
+  if (hours.size >= KEPT_HOURS_MAX) hours.delete(hours.keys().next().value ?? "");
+  hours.set(name, { counts, readAtMs: nowMs, isOver });
   return counts;
 }
 
-/** Statistics of the last hours, and items that need attention. `hours`: full hours before the current one. */
-export async function getOverview(db: Database, hours: number) {
+/** Statistics of the last hours, and items that need attention, of the accounts in `limit`. `hours`: full hours before the current one. */
+export async function getOverview(db: Database, hours: number, limit: readonly string[] | null) {
   const nowMs = await readClock(db);
   const present = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const starts = Array.from({ length: hours + 1 }, (_, index) => present - (hours - index) * HOUR_MS);
   const counts: (readonly HourOfRuns[])[] = [];
   // Sequentially, so that a dashboard doesn't take the connections that runs need.
-  for (const start of starts) counts.push(await readHour(db, start, nowMs));
+  for (const start of starts) counts.push(await readHour(db, start, nowMs, limit));
   const [waiting, logins, failures, people, proposals] = await Promise.all([
-    countWaitingRuns(db),
-    listFailingLogins(db, LIST.rows),
-    listFailingBlueprints(db, starts[0] ?? present, LIST),
-    countWaitingForPeople(db),
-    listProposals(db, { accountId: null, isWaiting: true }, { after: null, rows: limits.pageItems }),
+    countWaitingRuns(db, limit),
+    listFailingLogins(db, limit, LIST.rows),
+    listFailingBlueprints(db, starts[0] ?? present, limit, LIST),
+    countWaitingForPeople(db, limit),
+    listProposals(db, { accountIds: limit, limit, isWaiting: true }, { after: null, rows: limits.pageItems }),
   ]);
   return {
     now: clockText(nowMs),

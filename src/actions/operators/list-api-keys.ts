@@ -1,4 +1,4 @@
-import { accountIdOf } from "#actions/operator-error.ts";
+import { accountIdsOf } from "#actions/operator-error.ts";
 import { revokeApiKey } from "#actions/keys/revoke-api-key.ts";
 import type { Needs } from "#actions/services.ts";
 import { listKeys } from "#db/api-keys.ts";
@@ -8,9 +8,13 @@ import { notFound } from "#domain/problem.ts";
 import { actorOf, type Principal } from "./operator-caller.ts";
 
 /** Lists the keys of one account, or of all. Throws OperatorError. */
-export async function listApiKeys(db: Database, account: string | undefined) {
-  const accountId = await accountIdOf(db, account);
-  return (await listKeys(db, accountId)).map((key) => ({
+export async function listApiKeys(
+  db: Database,
+  account: string | undefined,
+  limit: readonly string[] | null,
+) {
+  const accountIds = await accountIdsOf(db, account, limit);
+  return (await listKeys(db, accountIds)).map((key) => ({
     id: key.id,
     account: key.account,
     name: key.name,

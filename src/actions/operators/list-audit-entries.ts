@@ -1,5 +1,5 @@
 import { exportAudit, type ExportLine } from "#actions/audit/export-audit.ts";
-import { accountIdOf, requireAccount } from "#actions/operator-error.ts";
+import { accountIdsOf, requireAccount } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import { verifyPart, type AuditPlace } from "#actions/audit/verify-audit.ts";
 import { listChains } from "#db/audit-entries.ts";
@@ -22,16 +22,16 @@ export interface AuditQuery {
 }
 
 /** A page of the audit log, newest first. Throws Problem 422, OperatorError. */
-export async function listAuditEntries(db: Database, query: AuditQuery) {
+export async function listAuditEntries(db: Database, query: AuditQuery, limit: readonly string[] | null) {
   const page = readPage(query);
-  const accountId = await accountIdOf(db, query.account);
+  const accountIds = await accountIdsOf(db, query.account, limit);
   const operator =
     query.operator === undefined ? null : await findOperatorId(db, normaliseOperatorName(query.operator));
   if (operator === undefined) throw invalidField("operator", "There is no such operator.");
   const rows = await listSeenEntries(
     db,
     {
-      accountId,
+      accountIds,
       action: query.action ?? null,
       operatorId: operator,
       subjectId: query.subject ?? null,
@@ -57,8 +57,11 @@ const showEntry = (entry: SeenEntry) => ({
   sequence: entry.sequence,
 });
 
-/** Every chain there is. */
-export const listAuditChains = async (db: Database) => (await listChains(db)).map((each) => ({ ...each }));
+/** Every chain there is, or those of some accounts. */
+export const listAuditChains = async (db: Database, limit: readonly string[] | null) =>
+  (await listChains(db))
+    .filter(({ chain }) => limit === null || limit.includes(chain))
+    .map((each) => ({ ...each }));
 
 /** Entries that one request checks: some tenths of a second. */
 const PART = 2_000;

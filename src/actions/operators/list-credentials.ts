@@ -1,5 +1,5 @@
 import { deleteCredentialAs } from "#actions/credentials/delete-credential.ts";
-import { accountIdOf } from "#actions/operator-error.ts";
+import { accountIdsOf } from "#actions/operator-error.ts";
 import type { Needs, Services } from "#actions/services.ts";
 import { testLogin } from "#actions/credentials/test-login.ts";
 import { unlockCredential } from "#actions/credentials/unlock-credential.ts";
@@ -57,9 +57,14 @@ export const showSession = (each: SeenSession) => ({
 });
 
 /** Throws Problem 422, OperatorError. */
-export async function listCredentials(db: Database, query: AccountQuery & { strategy?: string }) {
+export async function listCredentials(
+  db: Database,
+  query: AccountQuery & { strategy?: string },
+  limit: readonly string[] | null,
+) {
   const page = readPage(query);
-  const filter = { accountId: await accountIdOf(db, query.account), strategyId: query.strategy ?? null };
+  const accountIds = await accountIdsOf(db, query.account, limit);
+  const filter = { accountIds, strategyId: query.strategy ?? null };
   const rows = await listSeenCredentials(db, filter, page);
   return makePage(rows, page, endOf, showCredential);
 }
@@ -89,9 +94,13 @@ export async function getCredential(db: Database, id: string) {
 }
 
 /** Throws Problem 422, OperatorError. */
-export async function listCredentialSessions(db: Database, query: AccountQuery) {
+export async function listCredentialSessions(
+  db: Database,
+  query: AccountQuery,
+  limit: readonly string[] | null,
+) {
   const page = readPage(query);
-  const rows = await listSeenSessions(db, await accountIdOf(db, query.account), page);
+  const rows = await listSeenSessions(db, await accountIdsOf(db, query.account, limit), page);
   return makePage(rows, page, endOf, showSession);
 }
 

@@ -7,6 +7,7 @@ export async function listAllOperators(db: Database) {
     id: operator.id,
     email: operator.email,
     role: operator.role,
+    accounts: operator.accounts && [...operator.accounts],
     has_second_factor: operator.hasSecondFactor,
     single_sign_on_since: operator.oidcLinkedAt?.toISOString() ?? null,
     created_at: operator.createdAt.toISOString(),

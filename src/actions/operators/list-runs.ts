@@ -1,11 +1,9 @@
-import { findAccountBySlug } from "#db/accounts.ts";
 import { clockText } from "#db/connection/clock.ts";
 import type { Needs } from "#actions/services.ts";
-import { accountIdOf } from "#actions/operator-error.ts";
+import { accountIdsOf, OperatorError } from "#actions/operator-error.ts";
 import { findCachedVersion } from "#db/config-documents.ts";
 import {
   findDetailedRun,
-  listBlueprintIds,
   listCredentialsOfRun,
   listDetailedSteps,
   listFailureGroups,
@@ -21,6 +19,7 @@ import {
 } from "#db/operators/operator-runs.ts";
 import { listRunsWithCredential } from "#db/operators/operator-credentials.ts";
 import { findRunsWith } from "#db/operators/run-search.ts";
+import { listBlueprintIds } from "#db/operators/operator-config.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findRunOfAnyAccount } from "#db/runs/runs.ts";
 import { executionOrder } from "#domain/config-order.ts";
@@ -62,16 +61,18 @@ export interface RunQuery {
   until?: string;
 }
 
-/** A page of runs, newest first. Throws Problem 422. */
-export async function listRuns(db: Database, query: RunQuery) {
+/** A page of runs, newest first. Throws Problem 422, OperatorError. */
+export async function listRuns(db: Database, query: RunQuery, limit: readonly string[] | null) {
   const page = readPage(query);
   const reference = query.id === undefined ? null : readRunReference(query.id);
   if (reference === undefined)
     throw invalidField("id", "`id` must be a run's id (run_…) or its run key (a UUID).");
-  const account = query.account === undefined ? null : await findAccountBySlug(db, query.account);
-  if (account === undefined) throw invalidField("account", "There is no such account.");
+  const accountIds = await accountIdsOf(db, query.account, limit).catch((error: unknown) => {
+    if (limit !== null || !(error instanceof OperatorError)) throw error;
+    throw invalidField("account", "There is no such account.");
+  });
   const blueprintIds =
-    query.blueprint === undefined ? null : await listBlueprintIds(db, account?.id ?? null, query.blueprint);
+    query.blueprint === undefined ? null : await listBlueprintIds(db, accountIds, query.blueprint);
   if (blueprintIds?.length === 0) throw invalidField("blueprint", "There is no such Blueprint.");
   const rows = await listStoredRuns(
     db,
@@ -79,11 +80,11 @@ export async function listRuns(db: Database, query: RunQuery) {
       id: reference && "id" in reference ? reference.id : null,
       runKey: reference && "runKey" in reference ? reference.runKey : null,
       status: query.status ?? null,
-      accountId: account?.id ?? null,
+      accountIds,
       blueprintIds,
       name: query.run_name ?? null,
       metadata: [query.metadata ?? []].flat().map(readPair),
-      among: await findAmong(db, query),
+      among: await findAmong(db, query, accountIds),
       failure: query.failure ?? null,
       error: query.error ?? null,
       since: query.since ?? null,
@@ -98,27 +99,40 @@ export async function listRuns(db: Database, query: RunQuery) {
 const LIKE_MAX = 500;
 
 /** The ids to which other filters than those of the list's query narrow it; null: any. */
-async function findAmong(db: Database, query: RunQuery): Promise<readonly string[] | null> {
+async function findAmong(
+  db: Database,
+  query: RunQuery,
+  accountIds: readonly string[] | null,
+): Promise<readonly string[] | null> {
   const found = [
     query.ids ?? null,
-    query.q === undefined ? null : await findRunsLike(db, query.q),
+    query.q === undefined ? null : await findRunsLike(db, query.q, accountIds),
     query.credential === undefined ? null : await listRunsWithCredential(db, query.credential, LIKE_MAX),
   ];
   const [first = null, ...others] = found.filter((ids) => ids !== null);
   return first && others.reduce((left, ids) => left.filter((id) => ids.includes(id)), first);
 }
 
-async function findRunsLike(db: Database, text: string): Promise<readonly string[]> {
+async function findRunsLike(
+  db: Database,
+  text: string,
+  accountIds: readonly string[] | null,
+): Promise<readonly string[]> {
   const line = searchLine(text);
-  return await findRunsWith(db, line, gramsOf(line), LIKE_MAX);
+  return await findRunsWith(db, line, gramsOf(line), accountIds, LIKE_MAX);
 }
 
 /** Failures considered, and groups listed. */
 const GROUPED = { among: 2_000, groups: 50 };
 
 /** The newest failures, by their reason. Throws OperatorError. */
-export async function groupFailures(db: Database, query: { account?: string; since?: string }) {
-  const filter = { accountId: await accountIdOf(db, query.account), since: query.since ?? null };
+export async function groupFailures(
+  db: Database,
+  query: { account?: string; since?: string },
+  limit: readonly string[] | null,
+) {
+  const accountIds = await accountIdsOf(db, query.account, limit);
+  const filter = { accountIds, since: query.since ?? null };
   return (await listFailureGroups(db, filter, GROUPED)).map((group) => ({
     account: group.account,
     blueprint: group.blueprint,

@@ -21,6 +21,7 @@ import { newId, randomBase62 } from "#lib/new-id.ts";
 import { hashPassword } from "#lib/password.ts";
 import type { Signing } from "#lib/signing.ts";
 import { OperatorError } from "#actions/operator-error.ts";
+import { idsOf } from "./account-limit.ts";
 
 /** The actor: a signed-in admin, or the command line. */
 export interface ManageContext {
@@ -34,18 +35,28 @@ const PASSWORD_CHARACTERS = 20;
 /** Creates an operator. The password is only in the result, and must be changed at the first sign-in. Throws OperatorError. */
 export async function createOperator(
   context: ManageContext,
-  request: { readonly email: string; readonly role: OperatorRole },
+  request: {
+    readonly email: string;
+    readonly role: OperatorRole;
+    /** The names of the accounts that the operator is limited to; null: all, also later ones. */
+    readonly accounts: readonly string[] | null;
+  },
 ): Promise<{ readonly id: string; readonly email: string; readonly password: string }> {
   const email = normaliseOperatorName(request.email);
   if (!isOperatorName(email)) throw new OperatorError(`The email must have the form name@example.com.`);
+  const accountIds = request.accounts && (await idsOf(context.db, request.accounts));
   const id = newId(ID_PREFIX.operator);
   const password = randomBase62(PASSWORD_CHARACTERS);
   const passwordHash = await hashPassword(password, context.signing.operators.passwordKey);
   await context.db.transaction(async (tx) => {
-    if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role })))
+    if (!(await insertOperator(tx, { id, email, passwordHash, role: request.role, accountIds })))
       throw new OperatorError(`The operator ${email} already exists.`);
     const audited = await limitPassword(tx, id, limits.firstPasswordMs);
-    await record(context, tx, "operator.create", id, { role: request.role, ...audited });
+    await record(context, tx, "operator.create", id, {
+      role: request.role,
+      accounts: accountIds?.join(",") ?? null,
+      ...audited,
+    });
   });
   return { id, email, password };
 }
@@ -78,6 +89,30 @@ export async function changeRole(context: ManageContext, id: string, role: Opera
     const audited = await changeOperator(tx, operator, { role });
     await deleteOtherSessions(tx, id, null);
     await record(context, tx, "operator.role_change", id, { from: operator.role, to: role, ...audited });
+  });
+}
+
+/**
+ * Limits an operator to accounts, by their names; null: no longer. Takes effect with the next request. Open sessions end, so that operators
+ * notice the change. Throws OperatorError.
+ */
+export async function limitOperatorTo(
+  context: ManageContext,
+  id: string,
+  accounts: readonly string[] | null,
+): Promise<void> {
+  const accountIds = accounts && (await idsOf(context.db, accounts));
+  await change(context, id, async (tx, operator) => {
+    const [from, to] = [operator.accountIds, accountIds].map((ids) => ids?.join(",") ?? null);
+    if (from === to) return;
+    if (accountIds !== null) await requireAnotherAdmin(tx, operator);
+    const audited = await changeOperator(tx, operator, { accountIds });
+    await deleteOtherSessions(tx, id, null);
+    await record(context, tx, "operator.accounts_change", id, {
+      from: from ?? null,
+      to: to ?? null,
+      ...audited,
+    });
   });
 }
 
@@ -145,9 +180,9 @@ function explainRefused(error: unknown): never {
 }
 
 async function requireAnotherAdmin(tx: Database, operator: StoredOperator): Promise<void> {
-  if (operator.role !== "admin" || operator.disabledAt !== null) return;
+  if (operator.role !== "admin" || operator.accountIds !== null || operator.disabledAt !== null) return;
   if ((await countOtherAdmins(tx, operator.id)) > 0) return;
-  throw new OperatorError(`${operator.email} is the only admin. Create another one first.`);
+  throw new OperatorError(`${operator.email} is the only admin of all accounts. Create another one first.`);
 }
 
 async function record(

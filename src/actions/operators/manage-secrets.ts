@@ -1,20 +1,26 @@
 import { deleteAccountSecretAs } from "#actions/secrets/delete-account-secret.ts";
 import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
 import { listSecretUses } from "#actions/secrets/list-secret-uses.ts";
-import { accountIdOf } from "#actions/operator-error.ts";
+import { accountIdsOf } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import { setAccountSecret, type NewAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import { listAccountSecrets } from "#db/account-secrets.ts";
 import { accountSecretProblem } from "#domain/account-secret.ts";
 import { invalidField } from "#domain/problem.ts";
+import { namesOf } from "./account-limit.ts";
 import { actorOf, type Principal } from "./operator-caller.ts";
 
 /** Lists the secrets of one account, or of all, without values. Throws OperatorError. */
-export async function listSecrets(services: Needs<"db" | "secretSources">, account: string | undefined) {
+export async function listSecrets(
+  services: Needs<"db" | "secretSources">,
+  account: string | undefined,
+  limit: readonly string[] | null,
+) {
   const { db, secretSources: sources } = services;
-  const accountId = await accountIdOf(db, account);
+  const accountIds = await accountIdsOf(db, account, limit);
+  const names = limit && (await namesOf(db, limit));
   const uses = await listSecretUses(db);
-  const secrets = await listAccountSecrets(db, accountId);
+  const secrets = await listAccountSecrets(db, accountIds);
   return {
     items: secrets.map((secret) => ({
       account: secret.account,
@@ -26,7 +32,9 @@ export async function listSecrets(services: Needs<"db" | "secretSources">, accou
       created_at: secret.createdAt.toISOString(),
       is_overridden: sources.inFile.has(`${secret.account}/${secret.name}`),
     })),
-    warnings: await warningsOf(services, (each) => account === undefined || each.account === account),
+    warnings: await warningsOf(services, (each) =>
+      account === undefined ? (names?.includes(each.account) ?? true) : each.account === account,
+    ),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   listOperatorTokens,
   revokeOperatorToken,
 } from "#db/operators/operator-tokens.ts";
+import { lockOperator } from "#db/operators/operators.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { ID_PREFIX, isId } from "#domain/ids.ts";
 import type { OperatorRole } from "#domain/operator.ts";
@@ -36,7 +37,7 @@ export async function createOperatorToken(
   const name = request.name.trim();
   if (name === "" || /\p{C}/u.test(name))
     throw new OperatorError("The token's name must have visible characters only, and at least one.");
-  const accountIds = request.accounts && (await idsOf(db, request.accounts));
+  const accountIds = await accountsWithin(db, actor, request.accounts && (await idsOf(db, request.accounts)));
   const token = newOperatorToken();
   const { role, lifetimeMs } = request;
   const made = await db.transaction(
@@ -86,6 +87,20 @@ export async function addToken(
     },
   });
   return { id, expiresAt };
+}
+
+/** A token of an operator who is limited to accounts has no others: by default these. Throws OperatorError. */
+async function accountsWithin(
+  db: Database,
+  actor: ManageContext["actor"],
+  accountIds: readonly string[] | null,
+): Promise<readonly string[] | null> {
+  const creator = actor.kind === "operator" ? await lockOperator(db, actor.id) : undefined;
+  const limit = creator?.accountIds ?? null;
+  if (limit === null) return accountIds;
+  if (accountIds === null) return limit;
+  if (accountIds.every((id) => limit.includes(id))) return accountIds;
+  throw new OperatorError("You are limited to some accounts: a token of yours can't have others.");
 }
 
 /** Takes effect with the next request, in every process. Revoking again changes nothing. Throws OperatorError. */

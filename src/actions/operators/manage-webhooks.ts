@@ -1,4 +1,4 @@
-import { accountIdOf, OperatorError } from "#actions/operator-error.ts";
+import { accountIdsOf, OperatorError } from "#actions/operator-error.ts";
 import {
   createWebhookEndpoint,
   requireEndpoint,
@@ -16,8 +16,12 @@ import { actorOf, type Principal } from "./operator-caller.ts";
 const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /** The endpoints of one account, or of all. Throws OperatorError. */
-export async function listWebhooks(db: Database, account: string | undefined) {
-  const rows = await listWebhookEndpoints(db, await accountIdOf(db, account));
+export async function listWebhooks(
+  db: Database,
+  account: string | undefined,
+  limit: readonly string[] | null,
+) {
+  const rows = await listWebhookEndpoints(db, await accountIdsOf(db, account, limit));
   return rows.map((row) => ({
     id: row.id,
     account: row.account,

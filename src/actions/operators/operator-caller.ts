@@ -2,6 +2,7 @@ import { findLiveSession, touchOperatorSession, type LiveSession } from "#db/ope
 import type { AuditActor } from "#domain/audit.ts";
 import { limits } from "#domain/limits.ts";
 import {
+  isOfInstallation,
   isPersonal,
   mayDo,
   mustHaveSecondFactor,
@@ -86,6 +87,11 @@ export function authorizeOperator(caller: Principal, permission: Permission): vo
     throw new Problem(
       "authorization_error",
       `The role ${caller.role} does not have this permission (${permission}).`,
+    );
+  if (caller.accountIds !== null && isOfInstallation(permission))
+    throw new Problem(
+      "authorization_error",
+      `You are limited to some accounts, and this permission (${permission}) can't be limited to them.`,
     );
   if (caller.kind === "token") {
     if (isPersonal(permission)) throw personWanted(permission);

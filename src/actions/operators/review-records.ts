@@ -1,6 +1,6 @@
 import { decideReview, type ReviewDecision } from "#actions/reviews/decide-review.ts";
 import { mayWriteAfter } from "#actions/runs/blueprint-writes.ts";
-import { accountIdOf } from "#actions/operator-error.ts";
+import { accountIdsOf } from "#actions/operator-error.ts";
 import { readReview, readReviewRecords } from "#actions/reviews/read-review.ts";
 import type { Needs } from "#actions/services.ts";
 import { findAccountDocument } from "#db/accounts.ts";
@@ -17,9 +17,9 @@ import { must } from "#lib/assert.ts";
 import { actorOf, nameOf, requireFactor, type Principal } from "./operator-caller.ts";
 
 /** Open reviews, oldest first. Throws OperatorError. */
-export async function listInbox(db: Database, account: string | undefined) {
-  const accountId = await accountIdOf(db, account);
-  return (await listOpenReviews(db, { accountId, runId: null })).map(show);
+export async function listInbox(db: Database, account: string | undefined, limit: readonly string[] | null) {
+  const accountIds = await accountIdsOf(db, account, limit);
+  return (await listOpenReviews(db, { accountIds, runId: null })).map(show);
 }
 
 /** Throws Problem 404. */

@@ -16,18 +16,25 @@ const PERMISSIONS = {
   account: "config.read",
 } as const;
 
-/** Everything that contains a text in its name, its metadata or its id, as far as the role may see it. */
-export async function searchAll(db: Database, role: OperatorRole, text: string) {
+/** Everything that contains a text in its name, its metadata or its id, as far as the role may see it, and of the accounts in `limit`. */
+export async function searchAll(
+  db: Database,
+  role: OperatorRole,
+  text: string,
+  limit: readonly string[] | null,
+) {
   const line = searchLine(text);
   if (line === "") return { runs: [], others: [] };
   const reference = readRunReference(text.trim());
-  const ids = reference ? null : await findRunsWith(db, line, gramsOf(line), EACH);
+  const ids = reference ? null : await findRunsWith(db, line, gramsOf(line), limit, EACH);
   const runs =
     ids === null
-      ? (await listRuns(db, { id: text.trim() })).items
+      ? (await listRuns(db, { id: text.trim() }, limit)).items
       : ids.length === 0
         ? []
-        : (await listRuns(db, { ids, limit: EACH })).items;
-  const others = (await findThings(db, line, EACH)).filter(({ kind }) => mayDo(role, PERMISSIONS[kind]));
+        : (await listRuns(db, { ids, limit: EACH }, limit)).items;
+  const others = (await findThings(db, line, limit, EACH)).filter(({ kind }) =>
+    mayDo(role, PERMISSIONS[kind]),
+  );
   return { runs, others: others.map((each) => ({ ...each })) };
 }

@@ -22,6 +22,8 @@ export type OperatorEvent =
   | { readonly kind: "alive" };
 
 interface OperatorWatcher extends Watcher {
+  /** The accounts whose changes it is told; null: all. */
+  readonly limit: readonly string[] | null;
   /** Pending changes; null: too many. */
   runs: Map<string, RunState> | null;
   reviews: Map<string, ReviewState>;
@@ -85,11 +87,15 @@ export class OperatorWatch {
   }
 
   /**
-   * Yields changes until the session or token ends, the process drains, `gone` is aborted or an hour has passed. Throws Problem 429
+   * Yields changes, of the accounts in `limit`, until the session or token ends, the process drains, `gone` is aborted or an hour has passed. Throws Problem 429
    * immediately when too many are open.
    */
-  watch(holder: string, gone: AbortSignal): AsyncGenerator<OperatorEvent, void> {
-    const watcher: OperatorWatcher = { ...newWatcher(holder), runs: new Map(), reviews: new Map() };
+  watch(
+    holder: string,
+    limit: readonly string[] | null,
+    gone: AbortSignal,
+  ): AsyncGenerator<OperatorEvent, void> {
+    const watcher: OperatorWatcher = { ...newWatcher(holder), limit, runs: new Map(), reviews: new Map() };
     this.#watchers.add(watcher, gone);
     this.#watchers.listen();
     // Runs after this position are new.
@@ -142,12 +148,14 @@ export class OperatorWatch {
     return fresh.length < RUNS_MAX ? fresh : null;
   }
 
-  /** Tells all dashboards to reload. */
+  /** Tells each dashboard what it may see; without runs, to reload. */
   #tellAll(runs: readonly RunState[], reviews: readonly ReviewState[]): void {
     for (const watcher of this.#watchers.all) {
       if (runs.length === 0) watcher.runs = null;
-      for (const run of runs) watcher.runs?.set(run.id, run);
-      for (const review of reviews) watcher.reviews.set(review.id, review);
+      const mayKnow = ({ accountId }: RunState | ReviewState): boolean =>
+        watcher.limit?.includes(accountId) ?? true;
+      for (const run of runs.filter(mayKnow)) watcher.runs?.set(run.id, run);
+      for (const review of reviews.filter(mayKnow)) watcher.reviews.set(review.id, review);
       if (watcher.runs && watcher.runs.size > RUNS_MAX) watcher.runs = null;
       watcher.wake();
     }

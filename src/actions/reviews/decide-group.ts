@@ -31,7 +31,7 @@ export async function decideDoubtfulGroup(
   let writes = 0;
   let failure: { readonly error: unknown } | null = null;
   for (;;) {
-    const all = await listDoubtfulWrites(services.db, { accountId, runId: null, of });
+    const all = await listDoubtfulWrites(services.db, { accountIds: [accountId], runId: null, of });
     const waiting = all.filter((write) => !tried.has(placeOf(write)));
     // A list is limited: the rest is in the next list.
     if (waiting.length === 0) {

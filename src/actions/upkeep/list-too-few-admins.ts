@@ -12,14 +12,17 @@ export interface TooFewAdmins {
 
 /** Accounts that require two admins where there are fewer: nobody could confirm their changes. */
 export async function listAccountsWithTooFew(db: Database): Promise<readonly TooFewAdmins[]> {
-  const admins = (await listAdminIds(db)).length;
-  if (admins >= ADMINS_WANTED) return [];
   const accounts = await listAccounts(db);
   const rules = await readTwoPersonRules(
     db,
     accounts.map(({ id }) => id),
   );
-  return accounts.filter(({ id }) => rules.get(id) !== "off").map(({ slug }) => ({ account: slug, admins }));
+  const found = await Promise.all(
+    accounts
+      .filter(({ id }) => rules.get(id) !== "off")
+      .map(async ({ id, slug }) => ({ account: slug, admins: (await listAdminIds(db, id)).length })),
+  );
+  return found.filter(({ admins }) => admins < ADMINS_WANTED);
 }
 
 export const describeTooFew = ({ account, admins }: TooFewAdmins): string =>

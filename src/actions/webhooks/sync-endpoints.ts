@@ -33,7 +33,7 @@ export async function syncEndpoints(
   ): Promise<void> => {
     await recordAudit(tx, signing.audit, { accountId, actor, action, subjectId: id, detail });
   };
-  const stored = await listWebhookEndpoints(tx, accountId);
+  const stored = await listWebhookEndpoints(tx, [accountId]);
   for (const { id, url, isFromDocument } of stored) {
     if (!isFromDocument || wanted.some((each) => each.url === url)) continue;
     await dropWebhookEndpoint(tx, id);

@@ -20,6 +20,7 @@ export const listAccounts = defineOperation({
   path: "/accounts",
   summary: "List accounts, by name",
   permission: "config.read",
+  accounts: "own",
   answer: whole("Accounts", closed(account, { title: "Account" })),
 });
 

@@ -24,6 +24,7 @@ export const listAudit = defineOperation({
   path: "/audit",
   summary: "List the audit log, newest first",
   permission: "audit.read",
+  accounts: "own",
   query: closed({
     ...paging,
     account: ofAccount,
@@ -64,6 +65,7 @@ export const listAuditChains = defineOperation({
   path: "/audit/chains",
   summary: "List the chains of the audit log",
   permission: "audit.read",
+  accounts: "own",
   answer: whole(
     "AuditChains",
     closed({

@@ -29,6 +29,7 @@ export const listBlueprints = defineOperation({
   path: "/blueprints",
   summary: "List Blueprints, by account and key",
   permission: "config.read",
+  accounts: "own",
   query: listed,
   answer: page("Blueprints", closed(seen, { title: "Blueprint" })),
 });

@@ -177,6 +177,7 @@ export const checkConfig = defineOperation({
   summary: "Check documents while they are typed",
   description: "Returns every problem with its place, as `latchkey validate` does. Changes nothing.",
   permission: "config.read",
+  accounts: "documents",
   body: closed({
     documents,
     language: Type.Optional(oneOf(LANGUAGES, "The language of the forms; default `en`.")),

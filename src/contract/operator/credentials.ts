@@ -23,6 +23,7 @@ export const listCredentials = defineOperation({
   summary: "List credentials, newest first",
   description: "Values are never returned.",
   permission: "credential.read",
+  accounts: "own",
   query: closed({
     ...paging,
     account: ofAccount,
@@ -115,6 +116,7 @@ export const listCredentialSessions = defineOperation({
   path: "/credential-sessions",
   summary: "List credential sessions, newest first",
   permission: "credential.read",
+  accounts: "own",
   query: closed({
     ...paging,
     account: ofAccount,

@@ -11,6 +11,7 @@ export const watchChanges = defineOperation({
   summary: "Watch runs and reviews",
   description: `Server-Sent Events. \`changes\`: \`{"runs": [{"id", "status", "progress_step"}], "reviews": [{"id", "run_id", "status"}]}\`, everything that changed or was created, in any process. \`stale\`: too many changes, or some may have been missed; reload the shown data. A comment every ${limits.eventHeartbeatMs / 1000} s shows that the connection is alive. The stream ends with the session, when the service restarts, and after an hour; then reconnect and reload the shown data. Watching does not extend a session.`,
   permission: "run.read",
+  accounts: "own",
   streams: "text/event-stream",
   failures: [
     {

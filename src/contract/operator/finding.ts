@@ -12,6 +12,7 @@ export const listFailures = defineOperation({
   summary: "List why runs failed, the most frequent reason first",
   description: "Of the newest 2,000 failures. Reasons that differ only in numbers are one group.",
   permission: "run.read",
+  accounts: "own",
   query: closed({
     account: ofAccount,
     since: Type.Optional(givenTime("Triggered at this time or later.")),
@@ -42,6 +43,7 @@ export const search = defineOperation({
   description:
     "By part of a name, of a metadata value or of an id, in any case; at most six of each kind, only what the role may see.",
   permission: "run.read",
+  accounts: "own",
   query: closed({
     q: Type.String({ minLength: 1, maxLength: 255, description: "The text." }),
   }),

@@ -24,6 +24,7 @@ export const listKeys = defineOperation({
   summary: "List API keys",
   description: "The keys themselves are never stored or returned.",
   permission: "key.read",
+  accounts: "own",
   query: closed({ account: ofAccount }),
   answer: whole(
     "ApiKeys",

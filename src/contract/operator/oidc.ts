@@ -89,6 +89,7 @@ export const beginOidcStepUp = defineOperation({
   description:
     "For a session that was opened through the provider. The provider must ask for credentials even if it has a session.",
   permission: "self.manage",
+  accounts: "none",
   status: 201,
   answer: closed({ url }, { title: "StepUpAuthorizationUrl" }),
   failures: [notSetUp, unavailable],
@@ -102,6 +103,7 @@ export const finishOidcStepUp = defineOperation({
   description:
     "It must be the same person, authenticated within the last five minutes. Sets a new cookie and invalidates the old one.",
   permission: "self.manage",
+  accounts: "none",
   body: closed({ query }),
   answer: me,
   failures: [notSetUp, unavailable],

@@ -17,10 +17,11 @@ export interface OperatorOperation {
   /** `open`: no sign-in is needed. */
   readonly permission: Permission | "open";
   /**
-   * For a token that is limited to accounts, of an operation whose path, query and body name none. `documents`: its action checks the
-   * accounts of the documents. `none`: its answer has nothing of any account. Without it such an operation is refused.
+   * For callers that are limited to accounts, of an operation whose path and body name none. `documents`: its action checks the accounts
+   * of the documents. `own`: its action reads only what is of the caller's accounts. `none`: its answer has nothing of any account.
+   * Without it a query must name one of the accounts, and an operation without such a query is refused.
    */
-  readonly accounts?: "documents" | "none";
+  readonly accounts?: "documents" | "own" | "none";
   /** Closed: another parameter is a 422. */
   readonly query?: TObject;
   /** Closed: another member is a 422. */

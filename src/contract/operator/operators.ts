@@ -1,11 +1,18 @@
 import { Type } from "#lib/type.ts";
+import { limits } from "#domain/limits.ts";
 import { closed, conflict, missing, orNull, role, text, time, whole } from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Operators");
 
+const accountNames = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  minItems: 1,
+  maxItems: limits.operatorAccountsMax,
+  description: "The accounts' names; `null`: all, also later ones.",
+});
+
 const password = text("The new password. It is shown only once.");
-const unfit = conflict("It is the only admin, or the email is taken.");
+const unfit = conflict("It is the only admin of all accounts, or the email is taken.");
 
 export const listOperators = defineOperation({
   id: "listOperators",
@@ -20,6 +27,11 @@ export const listOperators = defineOperation({
         id: text("The operator's id (`op_...`)."),
         email: text("The email to sign in with."),
         role,
+        accounts: orNull(
+          Type.Array(text("An account's name."), {
+            description: "The accounts that the operator is limited to; `null`: not limited.",
+          }),
+        ),
         has_second_factor: Type.Boolean({ description: "Whether signing in requires a code." }),
         single_sign_on_since: orNull(
           time("When the operator was linked to the single sign-on provider; `null`: not linked."),
@@ -41,13 +53,17 @@ export const createOperator = defineOperation({
   body: closed({
     email: Type.String({ minLength: 3, maxLength: 241, description: "The email to sign in with." }),
     role,
+    accounts: Type.Optional({
+      ...accountNames,
+      description: "The accounts' names that the operator is limited to; default: all, also later ones.",
+    }),
   }),
   status: 201,
   answer: closed(
     { id: text("The operator's id (`op_...`)."), email: text("The email to sign in with."), password },
     { title: "NewOperator" },
   ),
-  failures: [unfit],
+  failures: [missing("account"), unfit],
 });
 
 export const disableOperator = defineOperation({
@@ -78,6 +94,20 @@ export const changeRole = defineOperation({
   permission: "operator.manage",
   body: closed({ role }),
   failures: [missing("operator"), unfit],
+});
+
+export const changeOperatorAccounts = defineOperation({
+  id: "changeOperatorAccounts",
+  method: "post",
+  path: "/operators/{operatorId}/accounts",
+  summary: "Limit an operator to accounts",
+  description:
+    "Everything that the operator reads, changes and is told is then of these accounts, and others are as if they did not exist. Operators, tokens and the system are of no account. Their sessions end immediately.",
+  permission: "operator.manage",
+  body: closed({
+    accounts: orNull(accountNames),
+  }),
+  failures: [missing("operator"), missing("account"), unfit],
 });
 
 export const resetPassword = defineOperation({

@@ -43,6 +43,7 @@ export const listProposals = defineOperation({
   path: "/proposals",
   summary: "List proposals, newest first",
   permission: "config.read",
+  accounts: "own",
   query: closed({
     ...paging,
     account: ofAccount,

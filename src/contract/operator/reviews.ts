@@ -55,6 +55,7 @@ export const listReviews = defineOperation({
   summary: "List open reviews, oldest first",
   description: "At most 1,000.",
   permission: "review.read",
+  accounts: "own",
   query: closed({ account: ofAccount }),
   answer: whole("Reviews", review),
 });

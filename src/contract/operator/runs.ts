@@ -46,6 +46,7 @@ export const listRuns = defineOperation({
   path: "/runs",
   summary: "List runs, newest first",
   permission: "run.read",
+  accounts: "own",
   query: closed({
     ...paging,
     id: Type.Optional(Type.String({ maxLength: 100, description: "One run, by `run_...` or `run_key`." })),

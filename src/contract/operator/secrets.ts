@@ -18,6 +18,7 @@ export const listSecrets = defineOperation({
   summary: "List account secrets, by account and name",
   description: "Values are never returned.",
   permission: "secret.read",
+  accounts: "own",
   query: closed({ account: ofAccount }),
   answer: closed(
     {

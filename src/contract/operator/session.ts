@@ -15,6 +15,11 @@ export const me = closed(
     id: text("The operator's id (`op_...`)."),
     email: text("The email to sign in with."),
     role,
+    accounts: orNull(
+      Type.Array(text("An account's name."), {
+        description: "The accounts that the operator is limited to; `null`: not limited.",
+      }),
+    ),
     has_second_factor: Type.Boolean({ description: "Whether signing in requires a code." }),
     is_stepped_up: Type.Boolean({
       description:
@@ -72,6 +77,7 @@ export const readMe = defineOperation({
   path: "/me",
   summary: "Read the signed-in operator",
   permission: "self.manage",
+  accounts: "none",
   answer: me,
 });
 
@@ -81,6 +87,7 @@ export const signOut = defineOperation({
   path: "/session",
   summary: "Sign out",
   permission: "self.manage",
+  accounts: "none",
 });
 
 export const stepUp = defineOperation({
@@ -90,6 +97,7 @@ export const stepUp = defineOperation({
   summary: "Confirm the second factor (step-up)",
   description: "Sets a new cookie and invalidates the old one.",
   permission: "self.manage",
+  accounts: "none",
   body: closed({ code }),
   answer: me,
 });
@@ -100,6 +108,7 @@ export const listOwnSessions = defineOperation({
   path: "/me/sessions",
   summary: "List your own sessions",
   permission: "self.manage",
+  accounts: "none",
   answer: whole(
     "OperatorSessions",
     closed(
@@ -124,6 +133,7 @@ export const endOwnSession = defineOperation({
   path: "/me/sessions/{sessionId}",
   summary: "End one of your own sessions",
   permission: "self.manage",
+  accounts: "none",
   failures: [missing("session of yours")],
 });
 
@@ -134,6 +144,7 @@ export const changePassword = defineOperation({
   summary: "Change your own password",
   description: "Ends the other sessions.",
   permission: "self.manage",
+  accounts: "none",
   body: closed({
     current_password: password("The current password."),
     new_password: password("12 to 256 characters."),
@@ -148,6 +159,7 @@ export const beginSecondFactor = defineOperation({
   path: "/me/second-factor",
   summary: "Begin to set up an authenticator app",
   permission: "self.manage",
+  accounts: "none",
   body: closed({
     current_password: Type.Optional(
       password("The password; optional within five minutes of a sign-in at the provider."),
@@ -174,6 +186,7 @@ export const confirmSecondFactor = defineOperation({
   summary: "Confirm an authenticator app with its first code",
   description: "From now on, signing in requires a code. Ends the other sessions.",
   permission: "self.manage",
+  accounts: "none",
   body: closed({ code }),
   answer: closed({ recovery_codes: recoveryCodes, me }, { title: "SecondFactor" }),
   failures: [conflict("A second factor is already set up, or its setup was not begun.")],
@@ -186,6 +199,7 @@ export const renewRecoveryCodes = defineOperation({
   summary: "Replace the recovery codes",
   description: "Needs a second factor given within the last five minutes.",
   permission: "self.manage",
+  accounts: "none",
   body: closed({ current_password: password("The password.") }),
   answer: closed({ recovery_codes: recoveryCodes }, { title: "RecoveryCodes" }),
 });

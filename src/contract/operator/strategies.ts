@@ -24,6 +24,7 @@ export const listStrategies = defineOperation({
   path: "/strategies",
   summary: "List strategies, by account and id",
   permission: "config.read",
+  accounts: "own",
   query: listed,
   answer: page("Strategies", closed(seen, { title: "Strategy" })),
 });
@@ -47,6 +48,7 @@ export const previewForm = defineOperation({
   description:
     "The page that end users see, as HTML, with the branding of the strategy's account. The document need not be published. Changes nothing.",
   permission: "config.read",
+  accounts: "documents",
   body: closed({
     text: Type.String({
       maxLength: limits.configBodyBytesMax,

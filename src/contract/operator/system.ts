@@ -103,6 +103,7 @@ export const readOverview = defineOperation({
   path: "/overview",
   summary: "Read statistics of the last hours",
   permission: "run.read",
+  accounts: "own",
   query: closed({
     hours: Type.Optional(
       Type.Integer({

@@ -55,7 +55,7 @@ export const createToken = defineOperation({
     accounts: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
         minItems: 1,
-        maxItems: 100,
+        maxItems: limits.operatorAccountsMax,
         description: "The accounts' names that it is limited to; default: all.",
       }),
     ),

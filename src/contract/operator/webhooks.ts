@@ -32,6 +32,7 @@ export const listWebhooks = defineOperation({
   summary: "List webhook endpoints",
   description: "Their secrets are never returned.",
   permission: "webhook.read",
+  accounts: "own",
   query: closed({ account: ofAccount }),
   answer: whole(
     "Webhooks",

@@ -11,6 +11,7 @@ export const listWrites = defineOperation({
   summary: "List uncertain writes, oldest first",
   description: "At most 1,000. Their runs wait for a decision or have ended.",
   permission: "review.read",
+  accounts: "own",
   query: closed({
     account: ofAccount,
     blueprint: Type.Optional(
@@ -60,6 +61,7 @@ export const listWriteGroups = defineOperation({
   summary: "List uncertain writes by node, oldest first",
   description: "At most 1,000 nodes. The uncertain writes of one node usually have the same cause.",
   permission: "review.read",
+  accounts: "own",
   query: closed({ account: ofAccount }),
   answer: whole(
     "WriteGroups",

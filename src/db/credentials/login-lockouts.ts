@@ -76,10 +76,10 @@ export interface ListedCredential extends LoginLockout {
   readonly isLoggedIn: boolean;
 }
 
-/** For operators: the credentials of one account, or of all, without sealed values. */
+/** For operators: the credentials of some accounts, or of all, without sealed values. */
 export async function listCredentials(
   db: Database,
-  accountId: string | null,
+  accountIds: readonly string[] | null,
 ): Promise<readonly ListedCredential[]> {
   return await db.query<ListedCredential>(
     `select credential.id, account.slug as account, credential.strategy_id as strategy, credential.name,
@@ -87,7 +87,7 @@ export async function listCredentials(
        case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
        exists (select from login_session where credential_id = credential.id and expires_at > app_now()) as "isLoggedIn"
      from credential join account on account.id = credential.account_id
-     where $1::text is null or account.id = $1 order by account.slug, credential.created_at, credential.id`,
-    [accountId],
+     where $1::text[] is null or account.id = any($1) order by account.slug, credential.created_at, credential.id`,
+    [accountIds],
   );
 }

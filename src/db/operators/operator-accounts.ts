@@ -12,8 +12,12 @@ export interface SeenAccount {
 
 const SEEN = `select id, slug as account, name, document, created_at as "createdAt", updated_at as "updatedAt" from account`;
 
-export async function listSeenAccounts(db: Database): Promise<readonly SeenAccount[]> {
-  return await db.query<SeenAccount>(`${SEEN} order by slug`);
+/** `ids`: only these; null: all. */
+export async function listSeenAccounts(
+  db: Database,
+  ids: readonly string[] | null,
+): Promise<readonly SeenAccount[]> {
+  return await db.query<SeenAccount>(`${SEEN} where $1::text[] is null or id = any($1) order by slug`, [ids]);
 }
 
 export async function findAccountDocument(db: Database, slug: string): Promise<SeenAccount | undefined> {

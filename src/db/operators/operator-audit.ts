@@ -3,7 +3,7 @@ import type { Database } from "#db/connection/pool.ts";
 
 /** Null: any. */
 export interface AuditFilter {
-  readonly accountId: string | null;
+  readonly accountIds: readonly string[] | null;
   readonly action: string | null;
   /** An operator's id. */
   readonly operatorId: string | null;
@@ -41,14 +41,14 @@ export async function listSeenEntries(
        entry.run_id as "runId", entry.detail, entry.sequence
      from audit_entry entry left join account on account.id = entry.account_id
        left join operator on entry.actor_kind = 'operator' and operator.id = entry.actor_id
-     where ($1::text is null or entry.account_id = $1) and ($2::text is null or entry.action = $2)
+     where ($1::text[] is null or entry.account_id = any($1)) and ($2::text is null or entry.action = $2)
        and ($3::text is null or (entry.actor_kind = 'operator' and entry.actor_id = $3))
        and ($4::text is null or entry.subject_id = $4)
        and ($5::timestamptz is null or entry.occurred_at >= $5) and ($6::timestamptz is null or entry.occurred_at < $6)
        and ($7::bigint is null or (entry.occurred_at, entry.id) < (timestamptz 'epoch' + $7 * interval '1 ms', $8))
      order by entry.occurred_at desc, entry.id desc limit $9`,
     [
-      filter.accountId,
+      filter.accountIds,
       filter.action,
       filter.operatorId,
       filter.subjectId,

@@ -3,6 +3,7 @@ import type { Database } from "#db/connection/pool.ts";
 
 export interface RunState {
   readonly id: string;
+  readonly accountId: string;
   readonly status: RunStatus;
   readonly progressStep: string;
 }
@@ -10,7 +11,7 @@ export interface RunState {
 export async function listRunStates(db: Database, ids: readonly string[]): Promise<readonly RunState[]> {
   return await db.query<RunState>({
     name: "list_run_states",
-    text: `select id, status, progress_step as "progressStep" from run where id = any($1::text[])`,
+    text: `select id, account_id as "accountId", status, progress_step as "progressStep" from run where id = any($1::text[])`,
     values: [ids],
   });
 }
@@ -37,7 +38,7 @@ export async function listNewerRuns(
 ): Promise<readonly (RunState & NewestRun)[]> {
   return await db.query<RunState & NewestRun>({
     name: "list_newer_runs",
-    text: `select id, status, progress_step as "progressStep",
+    text: `select id, account_id as "accountId", status, progress_step as "progressStep",
         (extract(epoch from created_at) * 1000)::float8 as "createdMs" from run
       where (created_at, id) > (timestamptz 'epoch' + $1::float8 * interval '1 ms', $2)
       order by created_at, id limit $3`,
@@ -47,6 +48,7 @@ export async function listNewerRuns(
 
 export interface ReviewState {
   readonly id: string;
+  readonly accountId: string;
   readonly runId: string;
   readonly status: string;
 }
@@ -57,7 +59,7 @@ export async function listReviewStates(
 ): Promise<readonly ReviewState[]> {
   return await db.query<ReviewState>({
     name: "list_review_states",
-    text: `select id, run_id as "runId", status from review where run_id = any($1::text[])`,
+    text: `select id, account_id as "accountId", run_id as "runId", status from review where run_id = any($1::text[])`,
     values: [runIds],
   });
 }

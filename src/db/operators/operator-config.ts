@@ -72,16 +72,16 @@ const from = (kind: DocumentKind): string =>
 export async function listSeenDocuments(
   db: Database,
   kind: DocumentKind,
-  filter: { readonly accountId: string | null; readonly retired: boolean | null },
+  filter: { readonly accountIds: readonly string[] | null; readonly retired: boolean | null },
   { after, rows }: NamedPage,
 ): Promise<readonly SeenDocument[]> {
   const { name, current } = KINDS[kind];
   return await db.query<SeenDocument>(
-    `${from(kind)} where version.version = ${current} and ($1::text is null or found.account_id = $1)
+    `${from(kind)} where version.version = ${current} and ($1::text[] is null or found.account_id = any($1))
        and ($2::boolean is null or found.retired = $2)
        and ($3::text is null or (account.slug, ${name}) > ($3, $4))
      order by account.slug, ${name} limit $5`,
-    [filter.accountId, filter.retired, after?.[0] ?? null, after?.[1] ?? null, rows],
+    [filter.accountIds, filter.retired, after?.[0] ?? null, after?.[1] ?? null, rows],
   );
 }
 
@@ -119,6 +119,19 @@ export async function listSeenVersions(
      order by version.version desc limit $4`,
     [which.accountId, which.name, after?.[0] ?? null, rows],
   );
+}
+
+/** The Blueprints with a key, of some accounts or of all. */
+export async function listBlueprintIds(
+  db: Database,
+  accountIds: readonly string[] | null,
+  key: string,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from blueprint where key = $2 and ($1::text[] is null or account_id = any($1))`,
+    [accountIds, key],
+  );
+  return rows.map((row) => row.id);
 }
 
 /** A current version that an operator published in the dashboard. */

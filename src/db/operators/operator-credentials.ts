@@ -19,19 +19,19 @@ const CREDENTIAL = `credential.id, account.slug as account, credential.strategy_
   (select expires_at from login_session where credential_id = credential.id and expires_at > app_now()) as "sessionUntil",
   (select max(run_id) from run_credential where credential_id = credential.id) as "lastRunId"`;
 
-/** A page of credentials, newest first, of one account and strategy or of all, without sealed data. */
+/** A page of credentials, newest first, of some accounts and one strategy or of all, without sealed data. */
 export async function listSeenCredentials(
   db: Database,
-  filter: { readonly accountId: string | null; readonly strategyId: string | null },
+  filter: { readonly accountIds: readonly string[] | null; readonly strategyId: string | null },
   { after, rows }: PageRequest,
 ): Promise<readonly SeenCredential[]> {
   return await db.query<SeenCredential>(
     `select ${CREDENTIAL}
      from credential join account on account.id = credential.account_id
-     where ($1::text is null or credential.account_id = $1) and ($5::text is null or credential.strategy_id = $5)
+     where ($1::text[] is null or credential.account_id = any($1)) and ($5::text is null or credential.strategy_id = $5)
        and ($2::bigint is null or (credential.created_at, credential.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by credential.created_at desc, credential.id desc limit $4`,
-    [filter.accountId, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId],
+    [filter.accountIds, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId],
   );
 }
 
@@ -126,17 +126,17 @@ const SESSION = `session.id, account.slug as account, session.strategy_id as str
 /** A page of hosted sessions, newest first. `expired` is decided by the clock at the read. */
 export async function listSeenSessions(
   db: Database,
-  accountId: string | null,
+  accountIds: readonly string[] | null,
   { after, rows }: PageRequest,
 ): Promise<readonly SeenSession[]> {
   return await db.query<SeenSession>(
     `select ${SESSION}
      from credential_session session join account on account.id = session.account_id
      where session.embedded_session_id is null
-       and ($1::text is null or session.account_id = $1) and ($2::bigint is null
+       and ($1::text[] is null or session.account_id = any($1)) and ($2::bigint is null
        or (session.created_at, session.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by session.created_at desc, session.id desc limit $4`,
-    [accountId, after?.atMs ?? null, after?.id ?? null, rows],
+    [accountIds, after?.atMs ?? null, after?.id ?? null, rows],
   );
 }
 

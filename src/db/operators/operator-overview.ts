@@ -10,7 +10,11 @@ export interface HourOfRuns {
 }
 
 /** One hour, from its start. */
-export async function countRunsOfHour(db: Database, startMs: number): Promise<readonly HourOfRuns[]> {
+export async function countRunsOfHour(
+  db: Database,
+  startMs: number,
+  accountIds: readonly string[] | null,
+): Promise<readonly HourOfRuns[]> {
   return await db.query<HourOfRuns>({
     name: "count_runs_of_hour",
     text: `select status,
@@ -18,8 +22,9 @@ export async function countRunsOfHour(db: Database, startMs: number): Promise<re
         count(*)::int as runs
       from run where created_at >= timestamptz 'epoch' + $1::bigint * interval '1 ms'
         and created_at < timestamptz 'epoch' + ($1::bigint + 3600000) * interval '1 ms'
+        and ($2::text[] is null or account_id = any($2))
       group by 1, 2`,
-    values: [startMs],
+    values: [startMs, accountIds],
   });
 }
 
@@ -31,13 +36,18 @@ export interface FailingLogins {
   readonly locked: number;
 }
 
-export async function listFailingLogins(db: Database, rows: number): Promise<readonly FailingLogins[]> {
+export async function listFailingLogins(
+  db: Database,
+  accountIds: readonly string[] | null,
+  rows: number,
+): Promise<readonly FailingLogins[]> {
   return await db.query<FailingLogins>(
     `select account.slug as account, strategy_id as strategy, count(*)::int as credentials,
        (count(*) filter (where login_locked_until > app_now()))::int as locked
      from credential join account on account.id = credential.account_id where login_rejections > 0
+       and ($2::text[] is null or credential.account_id = any($2))
      group by 1, 2 order by 3 desc, 1, 2 limit $1`,
-    [rows],
+    [rows, accountIds],
   );
 }
 
@@ -53,6 +63,7 @@ export interface FailingBlueprint {
 export async function listFailingBlueprints(
   db: Database,
   sinceMs: number,
+  accountIds: readonly string[] | null,
   { runs, rows }: { readonly runs: number; readonly rows: number },
 ): Promise<readonly FailingBlueprint[]> {
   return await db.query<FailingBlueprint>(
@@ -60,10 +71,11 @@ export async function listFailingBlueprints(
        max(failed.id) as "lastRunId"
      from (select id, blueprint_id, error_kind from run
          where status = 'failed' and created_at >= timestamptz 'epoch' + $1::bigint * interval '1 ms'
+           and ($4::text[] is null or account_id = any($4))
          order by created_at desc, id desc limit $2) failed
        join blueprint on blueprint.id = failed.blueprint_id join account on account.id = blueprint.account_id
      group by 1, 2, 3 order by 4 desc, 1, 2, 3 limit $3`,
-    [sinceMs, runs, rows],
+    [sinceMs, runs, rows, accountIds],
   );
 }
 
@@ -76,13 +88,18 @@ export interface WaitingForPeople {
   readonly deadWebhooks: number;
 }
 
-export async function countWaitingForPeople(db: Database): Promise<WaitingForPeople> {
+export async function countWaitingForPeople(
+  db: Database,
+  accountIds: readonly string[] | null,
+): Promise<WaitingForPeople> {
+  const own = `($1::text[] is null or account_id = any($1))`;
   const rows = await db.query<WaitingForPeople>(
-    `select (select count(*)::int from review where status = 'open') as reviews,
-       (select count(*)::int from run_write where status = 'in_doubt') as writes,
-       (select count(*)::int from credential where login_rejections > 0 and login_locked_until > app_now())
+    `select (select count(*)::int from review where status = 'open' and ${own}) as reviews,
+       (select count(*)::int from run_write where status = 'in_doubt' and ${own}) as writes,
+       (select count(*)::int from credential where login_rejections > 0 and login_locked_until > app_now() and ${own})
          as "lockedCredentials",
-       (select count(*)::int from webhook_endpoint where disabled_reason in ('gone', 'failing')) as "deadWebhooks"`,
+       (select count(*)::int from webhook_endpoint where disabled_reason in ('gone', 'failing') and ${own}) as "deadWebhooks"`,
+    [accountIds],
   );
   return rows[0] ?? { reviews: 0, writes: 0, lockedCredentials: 0, deadWebhooks: 0 };
 }

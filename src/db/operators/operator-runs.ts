@@ -11,7 +11,7 @@ export interface RunFilter {
   readonly id: string | null;
   readonly runKey: string | null;
   readonly status: RunStatus | null;
-  readonly accountId: string | null;
+  readonly accountIds: readonly string[] | null;
   /** By key, of any account. */
   readonly blueprintIds: readonly string[] | null;
   /** The beginning of the run's name. */
@@ -76,7 +76,7 @@ export interface FailureGroup {
 /** The failed runs among the newest `among` of them, by their reason, the most frequent first. */
 export async function listFailureGroups(
   db: Database,
-  filter: { readonly accountId: string | null; readonly since: string | null },
+  filter: { readonly accountIds: readonly string[] | null; readonly since: string | null },
   limits: { readonly among: number; readonly groups: number },
 ): Promise<readonly FailureGroup[]> {
   return await db.query<FailureGroup>(
@@ -84,7 +84,7 @@ export async function listFailureGroups(
        select run.id, account.slug as account, blueprint.key as blueprint, run.error_kind as failure, run.error_detail as detail,
          ${ERROR_PATTERN} as pattern, run.created_at as at
        from ${TABLES}
-       where run.status = 'failed' and ($1::text is null or run.account_id = $1)
+       where run.status = 'failed' and ($1::text[] is null or run.account_id = any($1))
          and ($2::timestamptz is null or run.created_at >= $2)
        order by run.created_at desc, run.id desc limit $3
      )
@@ -92,7 +92,7 @@ export async function listFailureGroups(
        (array_agg(detail order by at desc, id desc))[1] as "lastDetail", max(at) as "lastAt"
      from failed group by account, blueprint, failure, pattern
      order by runs desc, "lastAt" desc, "lastRunId" limit $4`,
-    [filter.accountId, filter.since, limits.among, limits.groups],
+    [filter.accountIds, filter.since, limits.among, limits.groups],
   );
 }
 
@@ -105,14 +105,14 @@ export async function listRuns(
   filter: RunFilter,
   { after, rows }: PageRequest,
 ): Promise<readonly ListedRun[]> {
-  const one = filter.blueprintIds?.length === 1 ? (filter.blueprintIds[0] ?? null) : null;
+  const [account, one] = [onlyOf(filter.accountIds), onlyOf(filter.blueprintIds)];
   const [pair = null, ...others] = filter.metadata.map(pairOf);
   const withPair = pair && (await findFewWith(db, pair));
   const name = filter.name === null ? null : Buffer.from(filter.name, "utf8");
   return await db.query<ListedRun>(
     `select ${LISTED} from ${TABLES}
      where ($1::text is null or run.id = $1) and ($2::uuid is null or run.run_key = $2)
-       and ($3::text is null or run.status = $3) and ($4::text is null or run.account_id = $4)
+       and ($3::text is null or run.status = $3) and ($4::text is null or run.account_id = $4) and ($21::text[] is null or run.account_id = any($21))
        and ($5::text is null or run.blueprint_id = $5) and ($6::text[] is null or run.blueprint_id = any($6))
        and ($7::bytea is null or (run.name >= $7 and run.name < $8))
        and ($9::text is null or case when position($10::bytea in run.metadata) > 0
@@ -128,7 +128,7 @@ export async function listRuns(
       filter.id,
       filter.runKey,
       filter.status,
-      filter.accountId,
+      account,
       one,
       one === null ? filter.blueprintIds : null,
       name,
@@ -145,9 +145,14 @@ export async function listRuns(
       filter.among,
       filter.failure,
       filter.error,
+      account === null ? filter.accountIds : null,
     ],
   );
 }
+
+/** A single one is compared by itself, so that an index also gives the order. */
+const onlyOf = (ids: readonly string[] | null): string | null =>
+  ids?.length === 1 ? (ids[0] ?? null) : null;
 
 /** `hashed`: the value as written in the JSON text, where its quotes are unambiguous. `text`: the value as in the index. */
 const pairOf = ({ name, value }: MetadataPair) => ({
@@ -179,18 +184,6 @@ async function findFewWith(db: Database, pair: ReturnType<typeof pairOf>): Promi
     [pair.text, FEW + 1],
   );
   return rows.length > FEW ? null : rows.map(({ id }) => id);
-}
-
-export async function listBlueprintIds(
-  db: Database,
-  accountId: string | null,
-  key: string,
-): Promise<readonly string[]> {
-  const rows = await db.query<{ id: string }>(
-    `select id from blueprint where key = $2 and ($1::text is null or account_id = $1)`,
-    [accountId, key],
-  );
-  return rows.map((row) => row.id);
 }
 
 export interface DetailedRun extends ListedRun {

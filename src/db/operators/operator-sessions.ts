@@ -17,6 +17,8 @@ export interface LiveSession {
   readonly operatorId: string;
   readonly email: string;
   readonly role: OperatorRole;
+  /** The accounts that the operator is limited to; null: all. */
+  readonly accountIds: readonly string[] | null;
   readonly hasSecondFactor: boolean;
   /** The password was generated, and the operator must change it before anything else. */
   readonly hasFirstPassword: boolean;
@@ -115,13 +117,14 @@ export async function findLiveSession(
   );
   const [row] = genuine;
   if (!row) return undefined;
-  const { operatorId, email, role, hasSecondFactor, hasFirstPassword, isSteppedUp, isSteppedUpLately } = row;
-  const { signedInBy, wasSteppedUp, isNew, expiresAt } = row;
+  const { operatorId, email, role, accountIds, hasSecondFactor, hasFirstPassword } = row;
+  const { isSteppedUp, isSteppedUpLately, signedInBy, wasSteppedUp, isNew, expiresAt } = row;
   return {
     id: row.sessionId,
     operatorId,
     email,
     role,
+    accountIds,
     hasSecondFactor,
     hasFirstPassword,
     isSteppedUp,

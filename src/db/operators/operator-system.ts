@@ -53,7 +53,10 @@ export type WaitingReason =
   | "nothing";
 
 /** `place`: a free slot. `blueprint`: one of its Blueprint's. `target`: the next poll. `delay`: its time to begin. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
-export async function countWaitingRuns(db: Database): Promise<readonly WaitingRuns[]> {
+export async function countWaitingRuns(
+  db: Database,
+  accountIds: readonly string[] | null = null,
+): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
     `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
          when line = '${CLOCK}' then 'target' when line = '${DELAY}' then 'delay' when line = '${BROWSER_LINE}' then 'browser' else 'place' end
@@ -65,7 +68,9 @@ export async function countWaitingRuns(db: Database): Promise<readonly WaitingRu
          when ${WAITS_FOR_GROUP} then 'blueprint' when waits_for is not null then 'credential' else 'place' end as reason,
        count(*)::int as runs, min(coalesce(parked_at, resumed_at, created_at)) as "oldestAt",
        extract(epoch from app_now() - min(coalesce(parked_at, resumed_at, created_at)))::float8 as "oldestSeconds"
-     from run where status in ('queued', 'running') group by 1 order by 2 desc, 1`,
+     from run where status in ('queued', 'running') and ($1::text[] is null or account_id = any($1))
+     group by 1 order by 2 desc, 1`,
+    [accountIds],
   );
 }
 

@@ -46,8 +46,24 @@ export async function findLiveToken(db: Database, tokenHash: Uint8Array): Promis
   if (row.actsFor === null) return { tokenId, name, role, accountIds, expiresAt, actsFor: null };
   const operator = await findOperatorById(db, row.actsFor);
   if (!operator || operator.isDisabled || !coversRole(operator.role, role)) return undefined;
-  return { tokenId, name, role, accountIds, expiresAt, actsFor: { id: operator.id, email: operator.email } };
+  return {
+    tokenId,
+    name,
+    role,
+    accountIds: withinBoth(accountIds, operator.accountIds),
+    expiresAt,
+    actsFor: { id: operator.id, email: operator.email },
+  };
 }
+
+/** The operator may have been limited after the token was made. */
+const withinBoth = (
+  ofToken: readonly string[] | null,
+  ofOperator: readonly string[] | null,
+): readonly string[] | null =>
+  ofToken === null || ofOperator === null
+    ? (ofToken ?? ofOperator)
+    : ofToken.filter((id) => ofOperator.includes(id));
 
 /** At most once a minute per token. */
 export async function touchOperatorToken(db: Database, id: string): Promise<void> {

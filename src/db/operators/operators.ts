@@ -15,6 +15,8 @@ export async function insertOperator(
     readonly email: string;
     readonly passwordHash: string;
     readonly role: OperatorRole;
+    /** The accounts that the operator is limited to; null: all. */
+    readonly accountIds: readonly string[] | null;
   },
 ): Promise<boolean> {
   const nothingElse = {
@@ -27,9 +29,17 @@ export async function insertOperator(
   };
   const mark = await signRow(db, "operator", { ...operator, ...nothingElse });
   const rows = await db.query(
-    `insert into operator (id, email, password_hash, role, row_serial, row_mac) values ($1, $2, $3, $4, $5, $6)
+    `insert into operator (id, email, password_hash, role, account_ids, row_serial, row_mac) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (email) do nothing returning id`,
-    [operator.id, operator.email, operator.passwordHash, operator.role, mark.serial, mark.mac],
+    [
+      operator.id,
+      operator.email,
+      operator.passwordHash,
+      operator.role,
+      operator.accountIds,
+      mark.serial,
+      mark.mac,
+    ],
   );
   return rows.length > 0;
 }
@@ -39,7 +49,10 @@ export async function countOperators(db: Database): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-const VIEW_COLUMNS = `operator.id, operator.email, operator.role, operator.created_at as "createdAt",
+const ACCOUNT_NAMES = `case when operator.account_ids is not null then
+  array(select slug from account where id = any(operator.account_ids) order by slug) end as accounts`;
+
+const VIEW_COLUMNS = `operator.id, operator.email, operator.role, ${ACCOUNT_NAMES}, operator.created_at as "createdAt",
   operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor",
   operator.oidc_linked_at as "oidcLinkedAt"`;
 
@@ -51,6 +64,7 @@ export async function listOperators(db: Database): Promise<readonly OperatorView
 
 /** An operator with the sign-in secrets. */
 export interface StoredOperator extends OperatorView, SignedRow {
+  readonly accountIds: readonly string[] | null;
   readonly isDisabled: boolean;
   readonly passwordHash: string;
   /** The password was generated and was not changed in time. */
@@ -62,7 +76,7 @@ export interface StoredOperator extends OperatorView, SignedRow {
   readonly firstPasswordUntil: string | null;
 }
 
-const SELECT_STORED = `select ${signedColumns("operator")}, operator.created_at as "createdAt",
+const SELECT_STORED = `select ${signedColumns("operator")}, ${ACCOUNT_NAMES}, operator.created_at as "createdAt",
   coalesce(operator.first_password_until <= app_now(), false) as "isPasswordOver",
   operator.disabled_at as "disabledAt", operator.oidc_linked_at as "oidcLinkedAt" from operator`;
 
@@ -127,21 +141,35 @@ export async function lockOperator(tx: Database, id: string): Promise<StoredOper
 
 const WHERE_ADMIN = "where role = 'admin' and disabled_at is null order by id";
 
-/** The other admins who can sign in, locked: two who disable each other at once must not both succeed. */
+/**
+ * The other admins who can sign in and manage operators, locked: two who disable each other at once must not both succeed. An admin who
+ * is limited to accounts does not count.
+ */
 export async function countOtherAdmins(tx: Database, id: string): Promise<number> {
   const admins = await readOperators(tx, `${WHERE_ADMIN} for update`);
-  return admins.filter((row) => row.id !== id).length;
+  return admins.filter((row) => row.id !== id && row.accountIds === null).length;
 }
 
-/** The ids of the admins who can sign in. A row that this installation did not write does not count. */
-export async function listAdminIds(db: Database): Promise<readonly string[]> {
-  return (await readOperators(db, WHERE_ADMIN)).map(({ id }) => id);
+/**
+ * The ids of the admins of an account who can sign in. Nobody counts who is limited to other accounts, nor a row that this installation did
+ * not write.
+ */
+export async function listAdminIds(db: Database, accountId: string): Promise<readonly string[]> {
+  const admins = await readOperators(db, WHERE_ADMIN);
+  return admins.filter(({ accountIds }) => accountIds?.includes(accountId) ?? true).map(({ id }) => id);
 }
 
 type Change = Partial<
   Pick<
     StoredOperator,
-    "role" | "passwordHash" | "totpNonce" | "hasSecondFactor" | "isDisabled" | "oidcIssuer" | "oidcSubject"
+    | "role"
+    | "accountIds"
+    | "passwordHash"
+    | "totpNonce"
+    | "hasSecondFactor"
+    | "isDisabled"
+    | "oidcIssuer"
+    | "oidcSubject"
   >
 >;
 
@@ -164,7 +192,7 @@ export async function changeOperator(
        disabled_at = case when $6 then coalesce(disabled_at, app_now()) end,
        oidc_issuer = $7, oidc_subject = $8,
        oidc_linked_at = case when $7::text is not null then coalesce(oidc_linked_at, app_now()) end,
-       row_serial = $9, row_mac = $10
+       row_serial = $9, row_mac = $10, account_ids = $11
      where id = $1`,
     [
       now.id,
@@ -177,6 +205,7 @@ export async function changeOperator(
       now.oidcSubject,
       serial,
       mac,
+      now.accountIds,
     ],
   );
   return audited;

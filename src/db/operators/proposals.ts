@@ -107,10 +107,17 @@ export async function lockProposal(tx: Database, id: string): Promise<Proposal |
   );
 }
 
+interface ProposalFilter {
+  readonly accountIds: readonly string[] | null;
+  /** The accounts of a limited caller: proposals with documents of another one are left out; null: the caller is not limited. */
+  readonly limit: readonly string[] | null;
+  readonly isWaiting: boolean;
+}
+
 /** A page, the newest first. Proposals that this installation has not written are skipped and raise alarms. */
 export async function listProposals(
   db: Database,
-  filter: { readonly accountId: string | null; readonly isWaiting: boolean },
+  filter: ProposalFilter,
   { after, rows }: PageRequest,
 ): Promise<readonly Proposal[]> {
   const found: Proposal[] = [];
@@ -130,16 +137,19 @@ export async function listProposals(
 
 const readSome = async (
   db: Database,
-  filter: { readonly accountId: string | null; readonly isWaiting: boolean },
+  filter: ProposalFilter,
   { after, rows }: PageRequest,
 ): Promise<Proposal[]> =>
   await db.query<Proposal>(
-    `${SELECT} where ($1::text is null or proposal.account_id = $1)
+    `${SELECT} where ($1::text[] is null or proposal.account_id = any($1))
        and (not $2 or (proposal.ended_at is null and proposal.expires_at > app_now()))
        and ($3::bigint is null
          or (proposal.created_at, proposal.id) < (timestamptz 'epoch' + $3::bigint * interval '1 ms', $4))
+       and ($6::text[] is null or not exists (
+         select from jsonb_array_elements(coalesce(proposal.content::jsonb -> 'documents', '[]')) as each (document)
+         where each.document ->> 'account' not in (select slug from account where id = any($6))))
      order by proposal.created_at desc, proposal.id desc limit $5`,
-    [filter.accountId, filter.isWaiting, after?.atMs ?? null, after?.id ?? null, rows],
+    [filter.accountIds, filter.isWaiting, after?.atMs ?? null, after?.id ?? null, rows, filter.limit],
   );
 
 /** The open proposals of an account, oldest first, locked. */

@@ -87,26 +87,32 @@ export async function noteSearched(db: Database, runId: string | null, isNew: bo
 /** Among this many of the newest runs, frequent texts are found without the index. */
 const NEWEST = 2_000;
 
-/** Runs whose text contains `line`, newest first. `grams` are its numbers; none: only the newest runs are searched. */
+/**
+ * Runs of some accounts, or of all, whose text contains `line`, newest first. `grams` are its numbers; none: only the newest runs are
+ * searched.
+ */
 export async function findRunsWith(
   db: Database,
   line: string,
   grams: readonly number[],
+  accountIds: readonly string[] | null,
   limit: number,
 ): Promise<readonly string[]> {
   const newest = await db.query<{ id: string }>(
-    `select run_id as id from (select run_id, created_at, text from run_search order by created_at desc, run_id desc limit $3) newest
+    `select run_id as id from (select run_id, created_at, text from run_search
+       where $4::text[] is null or account_id = any($4) order by created_at desc, run_id desc limit $3) newest
      where position($1 in text) > 0 order by created_at desc, run_id desc limit $2`,
-    [line, limit, NEWEST],
+    [line, limit, NEWEST, accountIds],
   );
   if (newest.length === limit || grams.length === 0) return newest.map(({ id }) => id);
   const rows = await db.query<{ id: string }>(
     // Separate, so that the planner does not walk all runs, newest first, for a rare text.
     `with found as materialized (
        select run_id, created_at from run_search where grams @> $2::int[] and position($1 in text) > 0
+         and ($4::text[] is null or account_id = any($4))
      )
      select run_id as id from found order by created_at desc, run_id desc limit $3`,
-    [line, grams, limit],
+    [line, grams, limit, accountIds],
   );
   return rows.map(({ id }) => id);
 }
@@ -122,11 +128,18 @@ export interface FoundThing {
 /** The newest credentials and sessions that are searched. */
 const SEARCHED = 20_000;
 
-/** Credentials, sessions, documents and accounts whose name or id contains `line`, a few of each kind. */
-export async function findThings(db: Database, line: string, limit: number): Promise<readonly FoundThing[]> {
+/** Credentials, sessions, documents and accounts, of some accounts or of all, whose name or id contains `line`, a few of each kind. */
+export async function findThings(
+  db: Database,
+  line: string,
+  accountIds: readonly string[] | null,
+  limit: number,
+): Promise<readonly FoundThing[]> {
+  const own = (column: string): string => `($4::text[] is null or ${column} = any($4))`;
   const has = (column: string): string => `position($1 in lower(${column})) > 0`;
   const newest = (table: string): string => `(
-      select id, account_id, strategy_id, name from ${table} order by created_at desc, id desc limit $3) newest`;
+      select id, account_id, strategy_id, name from ${table} where ${own("account_id")}
+      order by created_at desc, id desc limit $3) newest`;
   const ofTable = (kind: string, table: string): string => `
     (select '${kind}' as kind, newest.id, account.slug as account, newest.name, newest.strategy_id as strategy
      from ${newest(table)} join account on account.id = newest.account_id
@@ -134,10 +147,10 @@ export async function findThings(db: Database, line: string, limit: number): Pro
   return await db.query<FoundThing>(
     `${ofTable("credential", "credential")} union all ${ofTable("session", "credential_session")} union all
     (select 'blueprint', key, account.slug, null, null from blueprint join account on account.id = account_id
-     where ${has("key")} order by 2 limit $2) union all
+     where ${has("key")} and ${own("account_id")} order by 2 limit $2) union all
     (select 'strategy', strategy.id, account.slug, null, null from strategy join account on account.id = account_id
-     where ${has("strategy.id")} order by 2 limit $2) union all
-    (select 'account', slug, slug, name, null from account where ${has("slug")} or ${has("name")} order by 2 limit $2)`,
-    [line, limit, SEARCHED],
+     where ${has("strategy.id")} and ${own("account_id")} order by 2 limit $2) union all
+    (select 'account', slug, slug, name, null from account where (${has("slug")} or ${has("name")}) and ${own("id")} order by 2 limit $2)`,
+    [line, limit, SEARCHED, accountIds],
   );
 }

@@ -96,14 +96,14 @@ export async function lockReview(tx: Database, id: string): Promise<StoredReview
 /** Open reviews, oldest first. */
 export async function listOpenReviews(
   db: Database,
-  filter: { readonly accountId: string | null; readonly runId: string | null },
+  filter: { readonly accountIds: readonly string[] | null; readonly runId: string | null },
 ): Promise<readonly StoredReview[]> {
   return await db.query<StoredReview>(
     `select ${COLUMNS} from ${TABLES}
      where review.status = 'open' and (review.expires_at is null or review.expires_at > app_now())
-       and ($1::text is null or review.account_id = $1) and ($2::text is null or review.run_id = $2)
+       and ($1::text[] is null or review.account_id = any($1)) and ($2::text is null or review.run_id = $2)
      order by review.created_at, review.id limit 1000`,
-    [filter.accountId, filter.runId],
+    [filter.accountIds, filter.runId],
   );
 }
 

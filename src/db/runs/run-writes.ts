@@ -122,7 +122,7 @@ const ASKED = `(run.ended_at is null or run.ended_at < app_now() - interval '10 
 export async function listDoubtfulWrites(
   db: Database,
   filter: {
-    readonly accountId: string | null;
+    readonly accountIds: readonly string[] | null;
     readonly runId: string | null;
     /** Only those of one node of a Blueprint. */
     readonly of?: { readonly blueprint: string; readonly nodeId: string };
@@ -135,10 +135,10 @@ export async function listDoubtfulWrites(
      from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
        join blueprint on blueprint.id = run.blueprint_id
      where write.status = 'in_doubt' and ${ASKED}
-       and ($1::text is null or write.account_id = $1) and ($2::text is null or write.run_id = $2)
+       and ($1::text[] is null or write.account_id = any($1)) and ($2::text is null or write.run_id = $2)
        and ($3::text is null or (blueprint.key = $3 and write.node_id = $4))
      order by run.ended_at is not null, write.started_at, write.run_id, write.node_id, write.ordinal limit 1000`,
-    [filter.accountId, filter.runId, filter.of?.blueprint ?? null, filter.of?.nodeId ?? null],
+    [filter.accountIds, filter.runId, filter.of?.blueprint ?? null, filter.of?.nodeId ?? null],
   );
 }
 
@@ -160,7 +160,7 @@ export interface DoubtfulGroup {
 /** The oldest first. */
 export async function listDoubtfulGroups(
   db: Database,
-  filter: { readonly accountId: string | null; readonly blueprint: string | null },
+  filter: { readonly accountIds: readonly string[] | null; readonly blueprint: string | null },
 ): Promise<readonly DoubtfulGroup[]> {
   return await db.query<DoubtfulGroup>(
     `select account.slug as account, blueprint.key as blueprint, write.node_id as "nodeId", count(*)::int as writes,
@@ -170,9 +170,9 @@ export async function listDoubtfulGroups(
      from run_write write join run on run.id = write.run_id join account on account.id = write.account_id
        join blueprint on blueprint.id = run.blueprint_id
      where write.status = 'in_doubt' and ${ASKED}
-       and ($1::text is null or write.account_id = $1) and ($2::text is null or blueprint.key = $2)
+       and ($1::text[] is null or write.account_id = any($1)) and ($2::text is null or blueprint.key = $2)
      group by account.slug, blueprint.key, write.node_id order by min(write.started_at), 1, 2, 3 limit 1000`,
-    [filter.accountId, filter.blueprint],
+    [filter.accountIds, filter.blueprint],
   );
 }
 

@@ -291,11 +291,12 @@ function keyOf(kind: SignedKind, row: object): readonly (string | number)[] {
 }
 
 function encode(kind: SignedKind, row: object, serial: number): DecidingRow {
-  const { decides }: SignedTable = SIGNED_TABLES[kind];
-  const values = Object.keys(decides).map((name) => {
+  const { decides, addedLater }: SignedTable = SIGNED_TABLES[kind];
+  const values = Object.keys(decides).flatMap((name): readonly RowValue[] => {
     const value = (row as Record<string, RowValue | undefined>)[name];
     if (value === undefined) throw new Error(`Invariant violated: ${kind} was read without ${name}`);
-    return value;
+    if (name === addedLater && value === null) return [];
+    return [value];
   });
   return { kind, key: keyOf(kind, row), serial, values };
 }

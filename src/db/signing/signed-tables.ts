@@ -7,6 +7,11 @@ export interface SignedTable {
   readonly decides: Readonly<Record<string, string>>;
   /** The kind of the documents, if these rows are their versions; the version is the last part of the key. */
   readonly versionOf?: string;
+  /**
+   * The last of the signed columns, if it was added when rows were already signed: while it is null, it is not part of the signature, so
+   * that those stay valid. A value can't be removed unnoticed, because the signature then has one.
+   */
+  readonly addedLater?: string;
   /** No audit entry names serials of these rows: an old row is useless on its own. */
   readonly isUnaudited?: true;
   /**
@@ -73,7 +78,9 @@ export const SIGNED_TABLES = {
       oidcIssuer: "@.oidc_issuer",
       oidcSubject: "@.oidc_subject",
       firstPasswordUntil: micros("@.first_password_until"),
+      accountIds: "@.account_ids",
     },
+    addedLater: "accountIds",
   },
   // Whether an account's changes need two admins, and which admins have agreed to them.
   two_person_rule: {

@@ -29,15 +29,15 @@ const COLUMNS = `endpoint.id, account.slug as account, endpoint.url, endpoint.de
   (select max(ends_at) from webhook_secret where endpoint_id = endpoint.id and ends_at > app_now()) as "previousSecretEndsAt",
   exists (select from webhook_secret where endpoint_id = endpoint.id) as "hasSecret", endpoint.is_from_document as "isFromDocument"`;
 
-/** The endpoints of one account, or of all. */
+/** The endpoints of some accounts, or of all. */
 export async function listWebhookEndpoints(
   db: Database,
-  accountId: string | null,
+  accountIds: readonly string[] | null,
 ): Promise<readonly WebhookEndpoint[]> {
   return await db.query<WebhookEndpoint>(
     `select ${COLUMNS} from webhook_endpoint endpoint join account on account.id = endpoint.account_id
-     where $1::text is null or endpoint.account_id = $1 order by account.slug, endpoint.id`,
-    [accountId],
+     where $1::text[] is null or endpoint.account_id = any($1) order by account.slug, endpoint.id`,
+    [accountIds],
   );
 }
 
