@@ -8,6 +8,8 @@ export interface Example {
   readonly shows: string;
   /** Below `examples/`, besides the account. */
   readonly documents: readonly string[];
+  /** It can't be played on a machine without a Chromium. */
+  readonly needsBrowser?: boolean;
   play(stage: Stage): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import { suggestion } from "#domain/config-nearest.ts";
 import { CommandFailed, EXIT_CODES } from "#cli/output.ts";
 import { bankTransactions } from "./bank-transactions.ts";
+import { browser } from "./browser.ts";
 import { invoices } from "./invoices.ts";
 import { meterReadings } from "./meter-readings.ts";
 import { purchaseOrders } from "./purchase-orders.ts";
@@ -13,6 +14,7 @@ export const EXAMPLES: readonly Example[] = [
   bankTransactions,
   threeWayMatch,
   meterReadings,
+  browser,
 ];
 
 /** Plays every one of them. */

@@ -1,4 +1,4 @@
-import { paint, print } from "#cli/output.ts";
+import { CommandFailed, paint, print, tell } from "#cli/output.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
 import { openBackend } from "./backend.ts";
 import { ACCOUNT_SECRETS, LOGIN } from "./end-user-logins.ts";
@@ -13,12 +13,19 @@ const PORTAL_DELAY_MS = 120;
 /** The portal's delay for the named examples, which send many requests. */
 const PORTAL_DELAY_SHORT_MS = 15;
 
+export interface DemoOptions {
+  readonly name: string | undefined;
+  readonly once: boolean;
+  /** Why this machine has no browser, with the remedy; null: it has one. */
+  readonly whyNoBrowser: () => Promise<string | null>;
+}
+
 /** Plays the whole flow, or the named examples, on real parts. With `once` it ends after printing. */
 export async function runDemo(
   foreign: Environment,
-  { name, once }: { readonly name: string | undefined; readonly once: boolean },
+  { name, once, whyNoBrowser }: DemoOptions,
 ): Promise<void> {
-  const examples = name === undefined ? null : findExamples(name);
+  const examples = name === undefined ? null : await playable(findExamples(name), whyNoBrowser);
   // Ctrl-C in the middle, or a closed terminal: the programs are stopped and the temporary folder is removed as well.
   const interrupt = stopSignal(["SIGINT", "SIGTERM", "SIGHUP"]);
   heading("1. The programs");
@@ -35,6 +42,21 @@ export async function runDemo(
   } finally {
     await surroundings.close();
   }
+}
+
+/** The examples that this machine can play. Throws CommandFailed if it can play none of them. */
+async function playable(
+  examples: readonly Example[],
+  whyNoBrowser: DemoOptions["whyNoBrowser"],
+): Promise<readonly Example[]> {
+  const others = examples.filter(({ needsBrowser }) => needsBrowser !== true);
+  if (others.length === examples.length) return examples;
+  const why = await whyNoBrowser();
+  if (why === null) return examples;
+  if (others.length === 0) throw new CommandFailed(`This example needs a browser. ${why}`);
+  const left = examples.filter((example) => !others.includes(example)).map((example) => example.name);
+  tell(`Without the example ${left.join(", ")}, which needs a browser. ${why}`);
+  return others;
 }
 
 function needsOf(examples: readonly Example[] | null): Needs {

@@ -13,6 +13,7 @@ export interface TargetState {
   }[];
   readonly duplicates_refused: number;
   readonly documents: readonly { readonly id: string; readonly bytes: number; readonly sha256: string }[];
+  readonly pickups: readonly { readonly id: string; readonly shipment: string; readonly day: string }[];
   readonly tokens: Readonly<Record<"codes" | "exchanged" | "refreshed" | "forgotten" | "reused", number>>;
   readonly sign_ins: Readonly<Record<string, { readonly wrong_tries: number; readonly locked: boolean }>>;
   readonly faults: readonly { readonly kind: string; readonly struck: number }[];

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { OAuthTokens } from "./oauth-tokens.ts";
 import { cursorAt, query, readCursor, wholeNumber } from "./parameters.ts";
 import { mulberry32 } from "./random.ts";
+import { bearerOf } from "./shipment-tokens.ts";
 
 export interface Transaction {
   readonly id: string;
@@ -67,6 +68,3 @@ export function addBankRoutes(
     return { transactions: transactions.slice(start, end), next_cursor: next };
   });
 }
-
-const bearerOf = (request: FastifyRequest): string =>
-  /^Bearer (\S+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";

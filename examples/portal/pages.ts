@@ -150,7 +150,7 @@ export const signInDocument = (title: string, content: Html): Html =>
       <main class="card">${content}</main>`,
   );
 
-const htmlDocument = (title: string, body: Html): Html =>
+export const htmlDocument = (title: string, body: Html): Html =>
   html`<!doctype html>
     <html lang="en">
       <head>

@@ -21,6 +21,9 @@ import { addOAuthRoutes } from "./oauth-routes.ts";
 import { createTokens } from "./oauth-tokens.ts";
 import { addOrderRoutes } from "./orders.ts";
 import { messagePage } from "./pages.ts";
+import { addShipmentRoutes } from "./shipment-routes.ts";
+import { createShipmentTokens } from "./shipment-tokens.ts";
+import { generateShipments } from "./shipments.ts";
 import { createSessions } from "./sessions.ts";
 import { createSignIn } from "./sign-in.ts";
 import { addSignInRoutes } from "./sign-in-routes.ts";
@@ -114,6 +117,7 @@ function addSystems(app: FastifyInstance, seed: number, sessionIdleMs: number) {
   addOAuthRoutes(app, sessions, signedIn, tokens);
   addBankRoutes(app, tokens, generateTransactions(seed));
   addMeterRoutes(app, signedIn, generateReadings(seed));
+  const pickups = addShipmentRoutes(app, signIn, createShipmentTokens(), generateShipments(seed));
   return {
     signedIn,
     setTokenUses: (uses: number | null) => tokens.setUses(uses),
@@ -121,6 +125,7 @@ function addSystems(app: FastifyInstance, seed: number, sessionIdleMs: number) {
       orders: orders.all,
       duplicates_refused: orders.duplicates,
       documents,
+      pickups,
       tokens: tokens.counts,
       sign_ins: signIn.state(),
     }),
@@ -129,7 +134,8 @@ function addSystems(app: FastifyInstance, seed: number, sessionIdleMs: number) {
 
 /** The path of a request, without its query. */
 const pathOf = (request: FastifyRequest): string => request.url.split("?", 1)[0] ?? "/";
-const isApi = (request: FastifyRequest): boolean => /^\/(api|oauth\/token|__control)\b/.test(pathOf(request));
+const isApi = (request: FastifyRequest): boolean =>
+  /^\/(api|shipments\/api|oauth\/token|__control)\b/.test(pathOf(request));
 
 /** By route and status, how many requests were answered; never their query, headers or body. */
 type Answered = Record<string, Record<string, number>>;

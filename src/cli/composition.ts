@@ -107,6 +107,6 @@ export interface Composition {
   localSecret(account: string, reference: SecretReference): FoundSecret;
   /** An environment variable that a document names. */
   readonly environmentSecret: (name: string) => Secret | null;
-  /** The environment without our settings: for a program that has its own. */
+  /** The environment without our settings, except those of this machine's Chromium: for a program that has its own. */
   readonly foreignEnvironment: () => Readonly<Record<string, string | undefined>>;
 }

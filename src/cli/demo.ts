@@ -16,8 +16,27 @@ export function addDemo(program: Command, composition: Composition): void {
     .action(async (name: string | undefined, options: { once?: boolean; list?: boolean }) => {
       if (options.list === true) return await list();
       const { runDemo } = await import("#examples/demo/run-demo.ts");
-      await runDemo(composition.foreignEnvironment(), { name, once: options.once === true });
+      const environment = composition.foreignEnvironment();
+      await runDemo(environment, {
+        name,
+        once: options.once === true,
+        whyNoBrowser: async () => await whyNoBrowser(environment["LATCHKEY_BROWSER"]),
+      });
     });
+}
+
+/** Why this machine has no browser, with the remedy; null: it has one. */
+async function whyNoBrowser(named: string | undefined): Promise<string | null> {
+  const [{ findChromium, NO_CHROMIUM }, { BrowserError }] = await Promise.all([
+    import("#outbound/browser/find-chromium.ts"),
+    import("#outbound/browser/browser-error.ts"),
+  ]);
+  try {
+    return (await findChromium(named?.trim() || null)) === null ? NO_CHROMIUM : null;
+  } catch (error) {
+    if (error instanceof BrowserError) return error.message;
+    throw error;
+  }
 }
 
 async function list(): Promise<void> {

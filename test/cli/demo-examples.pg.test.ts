@@ -7,8 +7,18 @@ import { before, test } from "node:test";
 import { must } from "#lib/assert.ts";
 import { MISMATCHES, TRADE_COUNT } from "../../examples/portal/trade.ts";
 import { BACKWARDS, METER_COUNT } from "../../examples/portal/meters.ts";
+import { SHIPMENT_COUNT } from "../../examples/portal/shipments.ts";
 import { TRANSACTION_COUNT } from "../../examples/portal/bank.ts";
-import { assertNothingLeft, BY_SCRIPT, pressCtrlC, startDemo, type Demo } from "./demo-process.ts";
+import {
+  assertNothingLeft,
+  BY_SCRIPT,
+  pressCtrlC,
+  NO_BROWSER,
+  startDemo,
+  type Demo,
+} from "./demo-process.ts";
+import { openProgram } from "../browser/program.ts";
+import { testInAll } from "../tiers.ts";
 import { latchkeyProcess, ROOT } from "./program.ts";
 
 interface Target {
@@ -16,6 +26,7 @@ interface Target {
   readonly ledger_answered: Readonly<Record<string, number>>;
   readonly orders: readonly { readonly article: string; readonly quantity: number }[];
   readonly duplicates_refused: number;
+  readonly pickups: readonly { readonly shipment: string }[];
   readonly documents: readonly { readonly file_name: string; readonly sha256: string }[];
   readonly tokens: Readonly<Record<string, number>>;
   readonly sign_ins: Readonly<Record<string, { readonly wrong_tries: number; readonly locked: boolean }>>;
@@ -125,6 +136,21 @@ test("meter-readings: two wrong passwords and no third; every reading in spite o
   assert.ok((readings["200"] ?? 0) >= METER_COUNT, JSON.stringify(readings));
 });
 
+test("browser: without a Chromium the others are played, and it is said why this one is not", async () => {
+  await demo.line(/^To look at/);
+  assert.doesNotMatch(demo.stdout(), /^Example browser/m);
+  assert.match(
+    demo.stderr(),
+    /^Without the example browser, which needs a browser\. LATCHKEY_BROWSER names \/nowhere\/chromium, which/m,
+  );
+  const alone = await latchkeyProcess(["demo", "browser"], { LATCHKEY_BROWSER: NO_BROWSER });
+  assert.deepEqual([alone.code, alone.stdout], [1, ""], "nothing is started");
+  assert.match(
+    alone.stderr,
+    /^This example needs a browser\. .* or unset it to use an installed Chromium\.$/m,
+  );
+});
+
 test("Ctrl-C ends it with exit code 0, and leaves nothing", async () => {
   await demo.line(/Everything stays up until Ctrl-C/);
   pressCtrlC(demo);
@@ -143,9 +169,45 @@ test("demo --list names the examples; an unknown name is refused with the neares
         .split("\n")
         .map((line) => line.split(" ")[0]),
     ],
-    [0, "NAME", "invoices", "purchase-orders", "bank-transactions", "three-way-match", "meter-readings"],
+    [
+      0,
+      "NAME",
+      "invoices",
+      "purchase-orders",
+      "bank-transactions",
+      "three-way-match",
+      "meter-readings",
+      "browser",
+    ],
   );
   const unknown = await latchkeyProcess(["demo", "purchase-order"], {});
   assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
   assert.equal(unknown.stderr, 'There is no example "purchase-order"; did you mean `purchase-orders`?\n');
 });
+
+testInAll(
+  "the tutorial's second half, on the same pages (examples/tutorial)",
+  "browser: one sign-in by browser, tables and the export by pages, details by requests, two pickups booked once each",
+  {},
+  async (context) => {
+    const program = await openProgram();
+    context.after(() => program.remove());
+    const shown = startDemo([...BY_SCRIPT, "browser"], program.path);
+    await shown.line(/Everything stays up until Ctrl-C/);
+    const url = must(/^Northwind Supplier Portal, .*: (\S+)$/m.exec(shown.stdout())?.[1], shown.stdout());
+    const { answered, pickups } = (await (await fetch(`${url}/__control`)).json()) as Target;
+    assert.deepEqual(
+      pickups.map(({ shipment }) => shipment),
+      ["SH-0004", "SH-0008"],
+    );
+    assert.deepEqual(answered["POST /shipments/api/session"], { 201: 1 });
+    assert.deepEqual(answered["GET /shipments/api/items/:number"], { 200: SHIPMENT_COUNT / 4 });
+    assert.deepEqual(answered["GET /shipments/api/export"], { 200: 1 });
+    assert.match(shown.stdout(), /^SH-0004 +Bristol, Dock 4 +2026-01-08 +\d+ +\d+$/m);
+    assert.match(shown.stdout(), /^The answer to the booking of SH-0008 was lost: a look-up/m);
+    pressCtrlC(shown);
+    const { code, stderr } = await shown.ended;
+    assert.equal(code, 0, stderr);
+    await assertNothingLeft(shown);
+  },
+);

@@ -32,11 +32,14 @@ export interface Demo extends Running {
   readonly group: number;
 }
 
+export const NO_BROWSER = "/nowhere/chromium";
+
 export const BY_NPM = ["npm", "run", "demo", "--"];
 /** What npm runs. npm itself ends by the SIGINT that the demo has handled. */
 export const BY_SCRIPT = [process.execPath, "scripts/run.mjs", "src/main.mjs", "demo"];
 
-export function startDemo([program, ...arguments_]: readonly string[]): Demo {
+/** `browser`: the path of a Chromium. Without it the demo has none, whatever the machine has. */
+export function startDemo([program, ...arguments_]: readonly string[], browser = NO_BROWSER): Demo {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-test-"));
   folders.push(folder);
   const child = spawn(must(program, "program"), arguments_, {
@@ -50,6 +53,7 @@ export function startDemo([program, ...arguments_]: readonly string[]): Demo {
       npm_config_update_notifier: "false",
       LATCHKEY_DATA_DIR: "/nowhere/data",
       LATCHKEY_PORT: "80808",
+      LATCHKEY_BROWSER: browser,
       DATABASE_URL: "postgresql://nobody@127.0.0.1:1/nothing",
     },
   });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { must } from "#lib/assert.ts";
+import { openProgram } from "../browser/program.ts";
 import { submitHostedForm } from "../caller.ts";
 import { environmentOf, observe, ROOT, type Running } from "../cli/program.ts";
 import { needsCurl } from "../curl.ts";
@@ -36,6 +37,8 @@ test("the tutorial's files and commands do what it shows", needsCurl, async () =
   opened.defer(database.drop);
   const folder = mkdtempSync(join(tmpdir(), "latchkey-tutorial-"));
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const program = await openProgram();
+  opened.defer(program.remove);
   for (const name of ["latchkey", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder, name));
   const environment: Record<string, string> = environmentOf({
@@ -43,6 +46,7 @@ test("the tutorial's files and commands do what it shows", needsCurl, async () =
     LATCHKEY_DATA_DIR: join(folder, "data"),
     LATCHKEY_PORT: "0",
     PORTAL_PORT: "0",
+    LATCHKEY_BROWSER: program.path,
   });
   const actual = new Map<string, string>();
   const asHere = (text: string): string =>

@@ -331,9 +331,13 @@ export function fileSecrets(environment: Environment, cwd: string = process.cwd(
 }
 
 const OURS = /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/;
-/** The environment without the settings. */
+/** Where this machine's Chromium is, and how it runs here. */
+const OF_MACHINE = /^LATCHKEY_BROWSER(_\w+)?$/;
+/** The environment without the settings, except those that say what this machine has. */
 export function foreignEnvironment(environment: Environment): Environment {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !OURS.test(name)));
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !OURS.test(name) || OF_MACHINE.test(name)),
+  );
 }
 
 /** Options for Node that were passed in the environment. */
