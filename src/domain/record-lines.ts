@@ -17,6 +17,10 @@ export async function* decodeRecords(bytes: AsyncIterable<Uint8Array>): RecordBa
   }
 }
 
+/** The same for a few lines in memory. */
+export const readRecords = (lines: Buffer): readonly DataRecord[] =>
+  JSON.parse(`[${lines.toString("utf8").trimEnd().replaceAll("\n", ",")}]`) as DataRecord[];
+
 /**
  * Turns lines of JSON into the items of a list, without its brackets: several at a time, up to about the given bytes. A line break inside
  * a JSON string is escaped, so every raw line break separates lines.

@@ -1,4 +1,5 @@
 import type { Json } from "#domain/json.ts";
+import type { Bound } from "#expressions/evaluator.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { executeNode } from "./execute-node.ts";
 import { inputVariable } from "./read-inputs.ts";
@@ -7,10 +8,10 @@ import type { PlannedNode, RunContext } from "./run-context.ts";
 /** A run before the variables of its expressions are known: its inputs produce them. */
 export type UnboundRun = Omit<RunContext, "variables" | "expressions">;
 
-/** Executes all nodes of a run, inputs first, each by `execute`. */
+/** Executes all nodes of a run, inputs first, each by `execute`; undefined: it is done already. */
 export async function executeNodes(
   loose: UnboundRun,
-  execute: (context: RunContext, planned: PlannedNode) => Promise<void> = executeNode,
+  execute: (context: RunContext, planned: PlannedNode) => Promise<void> | undefined = executeNode,
 ): Promise<void> {
   const { plan, run } = loose;
   const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
@@ -24,20 +25,29 @@ export async function executeNodes(
     .filter(isInput)
     .sort((a, b) => Number(a.node.when !== null) - Number(b.node.when !== null))) {
     if (planned.node.when !== null) context = bind(inputVariables(context));
-    await execute(context, planned);
+    const executing = execute(context, planned);
+    if (executing) await executing;
   }
   context = bind(inputVariables(context));
   for (const planned of plan.nodes) {
     if (isInput(planned) || context.outputs.has(planned.node.id)) continue;
     context.signal.throwIfAborted();
-    await execute(context, planned);
+    const executing = execute(context, planned);
+    if (executing) await executing;
   }
 }
 
+/** The variables are bound when an expression asks for them: small runs have none. */
 function bindVariables(loose: UnboundRun, variables: { readonly [name: string]: Json }): RunContext {
-  const expressions = loose.services.expressions.bind(variables);
-  loose.bindings.push(expressions);
-  return { ...loose, variables, expressions };
+  let bound: Bound | null = null;
+  return {
+    ...loose,
+    variables,
+    get expressions() {
+      if (bound === null) loose.bindings.push((bound = loose.services.expressions.bind(variables)));
+      return bound;
+    },
+  };
 }
 
 /** `$inputs`: the values of the input nodes, by refKey. */

@@ -100,6 +100,7 @@ function planStep(loop: string, step: BlueprintNode): PlannedNode {
     readsSteps: [],
     asksCounts: false,
     kept: false,
+    mayBeAtOnce: false,
   };
   plans.set(step, made);
   return made;

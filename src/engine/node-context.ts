@@ -1,3 +1,4 @@
+import type { BlueprintNode } from "#domain/blueprint.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
@@ -102,13 +103,17 @@ export function nodeContext(
   };
 }
 
+/** The result key of an output's handle. */
+export const resultKeyOf = (node: BlueprintNode, handle: string | null): string =>
+  must(
+    resultKeysOf(node).find((result) => result.handle === handle),
+    "a handle of the output",
+  ).key;
+
 function resultWriter(run: RunContext, { node, gives }: PlannedNode): NodeContext["writeResult"] {
   return async (handle, batches) => {
     if (gives !== "results") throw new NodeFailure("only an `output` node may write results.");
-    const { key } = must(
-      resultKeysOf(node).find((result) => result.handle === handle),
-      "a handle of the output",
-    );
+    const key = resultKeyOf(node, handle);
     const result = await writeResult(
       run.services,
       { accountId: run.run.accountId, runId: run.run.id },

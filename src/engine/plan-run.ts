@@ -23,6 +23,8 @@ export interface PlannedNode {
   readonly asksCounts: boolean;
   /** Whether its records are stored during the run, because they are read more than once or counted before use. */
   readonly kept: boolean;
+  /** Whether it is executed without waiting while it is small. */
+  readonly mayBeAtOnce: boolean;
 }
 
 /** The execution plan of a Blueprint version. */
@@ -54,6 +56,7 @@ function planRun(blueprint: Blueprint): RunPlan {
       readsNodes: namesIn(uses, "nodes"),
       readsSteps: namesIn(uses, "steps"),
       asksCounts: uses.some((use) => use.name === "counts"),
+      mayBeAtOnce: mayBeAtOnce(node, type) && namesIn(uses, "nodes").length === 0,
     };
   });
   const order = executionOrder(
@@ -78,6 +81,18 @@ function planRun(blueprint: Blueprint): RunPlan {
   });
   return { nodes, blueprint };
 }
+
+/** A pure node that is neither optional nor executed separately, and unpacks nothing that the door must inspect. */
+const mayBeAtOnce = (
+  { when, milestone, timeoutMs, config }: BlueprintNode,
+  { runAtOnce, effect, unpacks }: NodeType,
+): boolean =>
+  runAtOnce !== undefined &&
+  effect(config) === "none" &&
+  when === null &&
+  milestone === null &&
+  timeoutMs === null &&
+  unpacks?.(config) !== true;
 
 /** The distinct first names after a variable. */
 const namesIn = (uses: readonly VariableUse[], variable: string): readonly string[] => [

@@ -5,11 +5,12 @@ import type { FinishedTurn, StoredTurn } from "#db/runs/run-turns.ts";
 import type { EndedWrite, StoredWrite } from "#db/runs/run-writes.ts";
 import type { ClaimedRun } from "#db/runs/runs.ts";
 import type { NewEvidence } from "#domain/page-evidence.ts";
-import type { BoundExpressions } from "#domain/expression.ts";
 import type { Json } from "#domain/json.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
 import type { Value } from "#domain/value.ts";
 import type { NewResult } from "#db/runs/run-results.ts";
+import type { Bound } from "#expressions/evaluator.ts";
+import type { WholeFlow } from "#nodes/at-once.ts";
 import type { Door } from "./redaction/door.ts";
 import type { PlannedNode, RunPlan } from "./plan-run.ts";
 import type { EngineServices } from "./services.ts";
@@ -27,6 +28,8 @@ export type NodeOutput =
       readonly open: () => RecordBatches;
       /** Known once the records are stored. */
       readonly counts: RecordCounts | null;
+      /** The records without waiting; null: they are too many, or their node has to wait. */
+      readonly whole?: () => WholeFlow | null;
     };
 
 /** The state of a run while it is executed: the outputs of earlier nodes, and everything that the next ones need. */
@@ -47,7 +50,7 @@ export interface RunContext {
   /** The target for nodes without a credential. */
   readonly openTarget: TargetSession;
   readonly variables: { readonly [name: string]: Json };
-  readonly expressions: BoundExpressions;
+  readonly expressions: Bound;
   /** Bindings of single nodes, released with the run. */
   readonly bindings: { release(): void }[];
   readonly outputs: Map<string, NodeOutput>;

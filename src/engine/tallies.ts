@@ -37,26 +37,32 @@ export class Tallies {
     this.#note({ node, state: "skipped", fromMs: this.#now(), total: null, valid: null });
   }
 
+  /** Begins a node; the function that it returns notes its end. */
+  open(node: string): (state: NodeTally["state"], total: number | null, valid: number | null) => void {
+    const fromMs = this.#now();
+    return (state, total, valid) => this.#note({ node, state, fromMs, total, valid });
+  }
+
   /** For a node that gives no stream. `countAll`: its records, when it has ended. */
   async time<T>(
     node: string,
     execute: () => Promise<T>,
     countAll: () => number | null = () => null,
   ): Promise<T> {
-    const fromMs = this.#now();
+    const end = this.open(node);
     let state: NodeTally["state"] = "stopped";
     try {
       const output = await execute();
       state = "done";
       return output;
     } finally {
-      this.#note({ node, state, fromMs, total: state === "done" ? countAll() : null, valid: null });
+      end(state, state === "done" ? countAll() : null, null);
     }
   }
 
   /** For a node that gives records: counts them while they are read. */
   begin(node: string): OpenTally {
-    const fromMs = this.#now();
+    const end = this.open(node);
     let [total, valid] = [0, 0];
     const tally: OpenTally = {
       state: "stopped",
@@ -64,7 +70,7 @@ export class Tallies {
         total += batch.length;
         for (const { isValid } of batch) if (isValid) valid++;
       },
-      end: () => this.#note({ node, state: tally.state, fromMs, total, valid }),
+      end: () => end(tally.state, total, valid),
     };
     return tally;
   }

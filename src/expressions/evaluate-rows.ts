@@ -31,6 +31,14 @@ export async function evaluateRows(batch: Rows, run: RunInThread): Promise<reado
   return outcomes;
 }
 
+/** The same without a thread; null: some expression needs one on some row. */
+export function evaluateRowsHere(batch: Rows): readonly (readonly Outcome[])[] | null {
+  if (batch.expressions.includes(null) || batch.rows.some(({ rootText }) => rootText !== undefined))
+    return null;
+  const { outcomes, left } = evaluateHere(batch);
+  return left.length === 0 ? outcomes : null;
+}
+
 interface Left {
   readonly columns: readonly number[];
   readonly indexes: readonly number[];

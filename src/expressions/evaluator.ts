@@ -1,11 +1,11 @@
 import { ExpressionError } from "#domain/expression.ts";
-import type { BoundExpressions, Scope } from "#domain/expression.ts";
+import type { BoundExpressions, Outcome, Scope } from "#domain/expression.ts";
 import { isJsonObject } from "#domain/json.ts";
 import type { Json } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { assert, must } from "#lib/assert.ts";
 import { boundedCache } from "./bounded-cache.ts";
-import { evaluateRows } from "./evaluate-rows.ts";
+import { evaluateRows, evaluateRowsHere } from "./evaluate-rows.ts";
 import { compilePlain, type PlainExpression } from "./plain-expression.ts";
 import type { KillReason } from "./supervised-thread.ts";
 import { holdsExpression, parseTemplate, renderParts } from "./template.ts";
@@ -26,7 +26,11 @@ export interface EvaluatorOptions {
 }
 
 /** Expressions with their variables, which `release` removes from every thread. */
-export type Bound = BoundExpressions & { release(): void };
+export interface Bound extends BoundExpressions {
+  /** As `evaluateBatch`, without a thread; null: some expression needs one. */
+  evaluateHere(sources: readonly string[], rows: readonly Scope[]): readonly (readonly Outcome[])[] | null;
+  release(): void;
+}
 
 export interface Evaluator {
   bind(variables: { readonly [name: string]: Json }): Bound;
@@ -52,34 +56,19 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
   let lastId = 0;
   const nextId = (): number => (lastId = (lastId % 0x7fff_ffff) + 1);
 
-  function run(
-    binding: Binding,
-    sources: readonly string[],
-    rows: readonly Scope[],
-  ): Promise<readonly Cell[]> {
-    return new Promise((resolve, reject) => {
-      lanes.submit({
-        id: nextId(),
-        binding,
-        sources,
-        rowCount: rows.length,
-        rows: JSON.stringify(rows.map(({ root, variables }) => ({ root, variables }))),
-        rootText: rootTextOf(rows),
-        attempts: 0,
-        isDropped: false,
-        resolve,
-        reject,
-      });
-    });
-  }
-
   function bind(variables: { readonly [name: string]: Json }): Bound {
     const binding = { id: nextId(), payload: JSON.stringify(variables) };
     let released = false;
     const runBound = (sources: readonly string[], rows: readonly Scope[]): Promise<readonly Cell[]> => {
       assert(!released, "the variables of these expressions are still bound");
-      return run(binding, sources, rows);
+      return submit(lanes, nextId(), binding, sources, rows);
     };
+    const rowsOf = (sources: readonly string[], rows: readonly Scope[]) => ({
+      sources,
+      expressions: sources.map((source) => plains.get(source, compilePlain)),
+      rows,
+      bound: variables,
+    });
     return {
       async evaluate(source, scope = {}) {
         const [cell] = await runBound([source], [scope]);
@@ -94,9 +83,9 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
         return fill(template, strings, values);
       },
       async evaluateBatch(sources, rows) {
-        const expressions = sources.map((source) => plains.get(source, compilePlain));
-        return await evaluateRows({ sources, expressions, rows, bound: variables }, runBound);
+        return await evaluateRows(rowsOf(sources, rows), runBound);
       },
+      evaluateHere: (sources, rows) => evaluateRowsHere(rowsOf(sources, rows)),
       release() {
         released = true;
         lanes.release(binding);
@@ -110,6 +99,29 @@ export function openEvaluator(options: EvaluatorOptions = {}): Evaluator {
       await lanes.close();
     },
   };
+}
+
+function submit(
+  lanes: ThreadLanes,
+  id: number,
+  binding: Binding,
+  sources: readonly string[],
+  rows: readonly Scope[],
+): Promise<readonly Cell[]> {
+  return new Promise((resolve, reject) => {
+    lanes.submit({
+      id,
+      binding,
+      sources,
+      rowCount: rows.length,
+      rows: JSON.stringify(rows.map(({ root, variables }) => ({ root, variables }))),
+      rootText: rootTextOf(rows),
+      attempts: 0,
+      isDropped: false,
+      resolve,
+      reject,
+    });
+  });
 }
 
 function rootTextOf(rows: readonly Scope[]): string | null {

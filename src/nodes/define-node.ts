@@ -11,6 +11,7 @@ import type { RunErrorKind } from "#domain/run.ts";
 import type { ReviewQuestion } from "#domain/review.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import type { Value } from "#domain/value.ts";
+import type { AtOnceContext, WholeFlow } from "./at-once.ts";
 
 /** The refKey of an `input` or `output` node of a checked Blueprint. */
 export function refKeyOf(node: Pick<BlueprintNode, "config">): string {
@@ -206,6 +207,11 @@ export interface NodeType {
   /** Warnings about a valid config: they are shown, but the document is applied anyway. */
   warn?(config: JsonObject): readonly ConfigFinding[];
   run(context: NodeContext, config: JsonObject): Promise<Flow | null>;
+  /**
+   * The same as `run` for small sources, without waiting, so that it costs no promises and streams. null: this can't be done without
+   * waiting or is too large, and `run` follows. Only for pure nodes.
+   */
+  runAtOnce?(context: AtOnceContext, config: JsonObject): WholeFlow | null;
 }
 
 /** Names of variables by the scope that the schema marks. */

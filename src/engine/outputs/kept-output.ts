@@ -1,5 +1,6 @@
 import type { FinishedStep, RunStep } from "#db/runs/run-steps.ts";
-import { decodeRecords } from "#domain/record-lines.ts";
+import { limits } from "#domain/limits.ts";
+import { decodeRecords, readRecords } from "#domain/record-lines.ts";
 import type { FileValue, Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
 import { randomBase62 } from "#lib/new-id.ts";
@@ -61,7 +62,16 @@ export async function openOutput(blobs: Blobs, step: StoredOutput): Promise<Node
   if (step.outputKind === "records") {
     const counts = { total: step.recordsTotal ?? 0, valid: step.recordsValid ?? 0 };
     const stored = must(open, "the step's records");
-    return { kind: "records", open: () => decodeRecords(stored()), counts };
+    const { output } = step;
+    return {
+      kind: "records",
+      open: () => decodeRecords(stored()),
+      counts,
+      ...(output !== null &&
+        counts.total <= limits.recordBatchSizeMax && {
+          whole: () => ({ kind: "records", records: readRecords(output) }),
+        }),
+    };
   }
   const value = await readValue(open, step.outputKind, {
     filename: step.filename?.toString("utf8") ?? null,

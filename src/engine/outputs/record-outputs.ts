@@ -1,7 +1,8 @@
 import { createBrotliCompress } from "node:zlib";
 import { promisify } from "node:util";
 import type { NewResult } from "#db/runs/run-results.ts";
-import type { RecordBatches } from "#domain/record.ts";
+import { limits } from "#domain/limits.ts";
+import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { randomBase62 } from "#lib/new-id.ts";
 import { RESULT_COMPRESSION } from "#lib/result-compression.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -25,11 +26,7 @@ export async function writeResult(
 ): Promise<NewResult> {
   const counts: RecordCounts = { total: 0, valid: 0 };
   const lines = await readSmall(encodeRecords(batches, redact.shown, counts));
-  if (lines.content !== null) {
-    const records = listOf(lines.content).toString("utf8");
-    const content = Buffer.from(`{"totalRecords":${counts.total},"records":[${records}]}`, "utf8");
-    return { key, totalRecords: counts.total, jsonBytes: content.length, content, blob: null };
-  }
+  if (lines.content !== null) return inRow(key, lines.content, counts.total);
   let jsonBytes = 0;
   async function* json(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     for await (const chunk of resultJson(stream, counts)) {
@@ -42,6 +39,22 @@ export async function writeResult(
     compressed(json(lines.stream)),
   );
   return { key, totalRecords: counts.total, jsonBytes, content: null, blob };
+}
+
+/** The same for records in memory; null: they don't fit the row. */
+export function smallResult(
+  key: string,
+  records: readonly DataRecord[],
+  redact: Pick<Redactor, "shown">,
+): NewResult | null {
+  const lines = redact.shown.fewLines(records, limits.rowContentBytesMax);
+  return lines && inRow(key, lines, records.length);
+}
+
+function inRow(key: string, lines: Buffer, totalRecords: number): NewResult {
+  const records = listOf(lines).toString("utf8");
+  const content = Buffer.from(`{"totalRecords":${totalRecords},"records":[${records}]}`, "utf8");
+  return { key, totalRecords, jsonBytes: content.length, content, blob: null };
 }
 
 /** `lines` are complete lines from `encodeRecords`. */

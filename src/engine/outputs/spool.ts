@@ -35,12 +35,13 @@ export function readScratchName(name: string): { readonly runId: string; readonl
 /** Temporary files of one run. */
 export class Scratch {
   readonly #parent: string;
-  readonly #folder: string;
-  #isMade = false;
+  readonly #claim: string;
+  /** null: not made yet. Most runs write no file. */
+  #folder: string | null = null;
 
   constructor(parent: string, runId: string, epoch: number) {
     this.#parent = parent;
-    this.#folder = join(parent, `${runId}-${epoch}-${randomBase62(6)}`);
+    this.#claim = `${runId}-${epoch}`;
   }
 
   /** Removes files that killed workers left of this run. Only the holder of its lease may call it. */
@@ -61,7 +62,7 @@ export class Scratch {
   }
 
   async #write(bytes: AsyncIterable<Uint8Array>): Promise<() => AsyncIterable<Uint8Array>> {
-    this.#isMade = true;
+    this.#folder ??= join(this.#parent, `${this.#claim}-${randomBase62(6)}`);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, randomBase62(12));
     const file = await open(path, "wx", 0o600);
@@ -77,6 +78,6 @@ export class Scratch {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isMade) await rm(this.#folder, { recursive: true, force: true });
+    if (this.#folder !== null) await rm(this.#folder, { recursive: true, force: true });
   }
 }

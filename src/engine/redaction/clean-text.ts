@@ -173,8 +173,8 @@ export function* cleanLines(records: readonly DataRecord[], cleaning: Cleaning):
   return { bytes: Buffer.concat(lines), touched };
 }
 
-const linesOf = (records: readonly DataRecord[]): string =>
-  `${records.map((record) => JSON.stringify(record)).join("\n")}\n`;
+export const linesOf = (records: readonly DataRecord[]): string =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join("");
 
 /** The record's own keys stay, even if someone's password is `isValid`. */
 function cleanRecord({ data, errors, isValid }: DataRecord, cleaning: Cleaning): DataRecord {

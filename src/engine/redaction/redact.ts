@@ -10,6 +10,7 @@ import {
   cleanText,
   findInSteps,
   inTurns,
+  linesOf,
   type Cleaning,
 } from "./clean-text.ts";
 import { openRunSecrets, type RunSecret, type RunSecrets } from "./run-secrets.ts";
@@ -32,7 +33,10 @@ export interface Redactor {
   /** Records as newline-delimited JSON in UTF-8. Yields to other work. */
   lines(records: readonly DataRecord[]): Promise<Buffer>;
   /** The same for records that are shown. */
-  readonly shown: Pick<Redactor, "lines">;
+  readonly shown: Pick<Redactor, "lines"> & {
+    /** Without waiting; null: they have more bytes, before they are redacted. */
+    fewLines(records: readonly DataRecord[], bytesMax: number): Buffer | null;
+  };
   /** A stream of any bytes. Yields to other work. */
   stream(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Adds secrets that the run received while it was executing. */
@@ -74,7 +78,14 @@ export function redactorOf(secrets: RunSecrets): Redactor {
       return clean?.toString("utf8") ?? given;
     },
     lines,
-    shown: { lines: async (records) => bytesWithoutHandles(await lines(records)) },
+    shown: {
+      lines: async (records) => bytesWithoutHandles(await lines(records)),
+      fewLines(records, bytesMax) {
+        const bytes = Buffer.from(linesOf(records), "utf8");
+        if (bytes.length > bytesMax) return null;
+        return bytesWithoutHandles(isIdle() ? bytes : atOnce(cleanLines(records, cleaning)).bytes);
+      },
+    },
     stream: (bytes) => (isIdle() ? bytes : cleanStream(bytes, cleaning)),
     add: (more) => secrets.add(more),
     addPassing: (values) => secrets.addPassing(values),

@@ -168,14 +168,19 @@ async function recordsOfWhole(source: ParseSource, expression: string | undefine
   try {
     const text =
       source.form === "text" ? source.text : decodeWhole(content as Uint8Array, source.charset, tools.place);
-    const read = readRoot(text);
-    if (!read.ok) throw new NodeFailure(`${tools.place} ${read.problem}.`);
-    return await recordsOfRoot(read.root, expression, tools);
+    return await recordsOfRoot(readTextRoot(text, tools.place), expression, tools);
   } catch (error) {
     throw error instanceof NotJson ? new NodeFailure(`${tools.place} ${error.message}.`) : error;
   } finally {
     release();
   }
+}
+
+/** JSON text as the root of an expression. Throws NodeFailure. */
+export function readTextRoot(text: string, place: string): Pick<Scope, "root" | "rootText"> {
+  const read = readRoot(text);
+  if (!read.ok) throw new NodeFailure(`${place} ${read.problem}.`);
+  return read.root;
 }
 
 /** A streamed file may be far larger than what can be read at once. */

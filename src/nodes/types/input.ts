@@ -61,6 +61,10 @@ export const node = defineNode({
     const value = readInput(raw, context.input(config.refKey));
     return Promise.resolve({ kind: "value", value });
   },
+  runAtOnce: (context, raw) => ({
+    kind: "value",
+    value: readInput(raw, context.input(readConfig(schema, raw).refKey)),
+  }),
 });
 
 /**

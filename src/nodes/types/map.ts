@@ -1,8 +1,10 @@
 import type { Static } from "typebox";
 import { Type } from "#lib/type.ts";
-import { EXPRESSION, type BoundExpressions } from "#domain/expression.ts";
+import { EXPRESSION, type BoundExpressions, type Outcome } from "#domain/expression.ts";
 import { isJsonObject, type Json } from "#domain/json.ts";
+import { limits } from "#domain/limits.ts";
 import type { DataRecord, RecordBatches } from "#domain/record.ts";
+import { wholeRecordsOf } from "#nodes/at-once.ts";
 import { defineNode, NodeFailure, type ConfigFinding, type Flow } from "#nodes/define-node.ts";
 import { kindOf, valueOf } from "#nodes/records/expression-value.ts";
 import { readConfig } from "#domain/read-config.ts";
@@ -54,37 +56,56 @@ export const node = defineNode({
       kind: "records",
       batches: mapped(context.from, context.expressions, readConfig(schema, config)),
     }),
+  runAtOnce: (context, raw) => {
+    const config = readConfig(schema, raw);
+    const batch = wholeRecordsOf(context.from);
+    const outcomes = batch && context.evaluate(sourcesOf(config), recordScopes(batch, 0));
+    if (!batch || !outcomes) return null;
+    const records = mappedOf(batch, 0, outcomes, config);
+    return records.length > limits.recordBatchSizeMax ? null : { kind: "records", records };
+  },
 });
+
+const sourcesOf = ({ fields = {}, expression }: MapConfig): readonly string[] =>
+  expression === undefined ? Object.values(fields) : [expression];
 
 async function* mapped(
   from: readonly Flow[],
   expressions: BoundExpressions,
   config: MapConfig,
 ): RecordBatches {
-  const fields = Object.entries(config.fields ?? {});
-  const sources = config.expression === undefined ? fields.map(([, source]) => source) : [config.expression];
+  const sources = sourcesOf(config);
   for await (const { first, batch } of indexedBatches(from)) {
     const outcomes = await expressions.evaluateBatch(sources, recordScopes(batch, first));
-    const records = batch.flatMap((record, index): readonly DataRecord[] => {
-      const row = outcomes[index];
-      const place = `Record ${first + index}`;
-      if (config.expression !== undefined) {
-        return toRecords(record, valueOf(row?.[0], `${place}: expression`), `${place}: expression`);
-      }
-      const values = fields.map(
-        ([name], field) => [name, valueOf(row?.[field], `${place}: fields.${name}`)] as const,
-      );
-      return [
-        {
-          ...record,
-          data: Object.fromEntries(
-            values.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined),
-          ),
-        },
-      ];
-    });
-    yield* inBatches(records);
+    yield* inBatches(mappedOf(batch, first, outcomes, config));
   }
+}
+
+function mappedOf(
+  batch: readonly DataRecord[],
+  first: number,
+  outcomes: readonly (readonly Outcome[])[],
+  config: MapConfig,
+): readonly DataRecord[] {
+  const names = Object.keys(config.fields ?? {});
+  return batch.flatMap((record, index): readonly DataRecord[] => {
+    const row = outcomes[index];
+    const place = `Record ${first + index}`;
+    if (config.expression !== undefined) {
+      return toRecords(record, valueOf(row?.[0], `${place}: expression`), `${place}: expression`);
+    }
+    const values = names.map(
+      (name, field) => [name, valueOf(row?.[field], `${place}: fields.${name}`)] as const,
+    );
+    return [
+      {
+        ...record,
+        data: Object.fromEntries(
+          values.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined),
+        ),
+      },
+    ];
+  });
 }
 
 function toRecords(record: DataRecord, value: Json | undefined, place: string): readonly DataRecord[] {

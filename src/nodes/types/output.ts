@@ -3,6 +3,7 @@ import { Type } from "#lib/type.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import { EXPRESSION } from "#domain/expression.ts";
 import type { JsonObject } from "#domain/json.ts";
+import { wholeRecordsOf } from "#nodes/at-once.ts";
 import { defineNode, flowFrom, type ConfigFinding, type NodeContext } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
 import { isWanted } from "./filter.ts";
@@ -80,6 +81,10 @@ export const node = defineNode({
       await writeHandles(context, config.handles);
     }
     return null;
+  },
+  runAtOnce: (context, raw) => {
+    const records = readConfig(schema, raw).handles === undefined ? wholeRecordsOf(context.from) : null;
+    return records && context.writeResult(null, records) ? { kind: "results" } : null;
   },
 });
 
