@@ -109,5 +109,5 @@ function belongingCheck({ child, parent, on, ids, also, isOptional }: Belonging)
   };
 }
 
-/** Invariant V15, for every row that refers to another. Foreign keys ensure most of it, but a restore may have been made without them. */
+/** Invariant V15, for every row that refers to another. Foreign keys ensure it but for journals, and a restore may have been made without them. */
 export const ACCOUNT_CHECKS: readonly RowCheck[] = BELONGINGS.map(belongingCheck);

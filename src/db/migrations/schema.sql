@@ -785,7 +785,6 @@ create table run_input (
   content_type bytea,
   constraint run_input_pkey PRIMARY KEY (run_id, ref_key),
   constraint run_input_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
-  constraint run_input_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_input_check CHECK (((kind = 'file'::text) = (blob_key IS NOT NULL))),
   constraint run_input_check1 CHECK (((kind = 'file'::text) = (content IS NULL))),
   constraint run_input_kind_check CHECK ((kind = ANY (ARRAY['text'::text, 'json'::text, 'file'::text])))
@@ -802,7 +801,6 @@ create table run_poll (
   asks integer default 1 not null,
   wakes_at timestamp with time zone,
   constraint run_poll_pkey PRIMARY KEY (run_id, node_id, ordinal),
-  constraint run_poll_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_poll_asks_check CHECK ((asks > 0)),
   constraint run_poll_ordinal_check CHECK ((ordinal >= 0))
 );
@@ -819,7 +817,6 @@ create table run_result (
   content bytea,
   constraint run_result_pkey PRIMARY KEY (run_id, key),
   constraint run_result_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
-  constraint run_result_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_result_check CHECK (((content IS NULL) <> (blob_key IS NULL)))
 );
 CREATE INDEX run_result_blob ON public.run_result USING btree (blob_key) WHERE (blob_key IS NOT NULL);
@@ -868,7 +865,6 @@ create table run_step (
   tally bytea,
   constraint run_step_pkey PRIMARY KEY (run_id, node_id),
   constraint run_step_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key),
-  constraint run_step_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_step_source_blob_key_fkey FOREIGN KEY (source_blob_key) REFERENCES blob(key),
   constraint run_step_check CHECK (((status = 'started'::text) = (ended_at IS NULL))),
   constraint run_step_check1 CHECK (((output IS NULL) OR (blob_key IS NULL))),
@@ -903,7 +899,6 @@ create table run_turn (
   content_type bytea,
   constraint run_turn_pkey PRIMARY KEY (run_id, node_id, ordinal),
   constraint run_turn_blob_key_fkey FOREIGN KEY (blob_key) REFERENCES blob(key) ON DELETE CASCADE,
-  constraint run_turn_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_turn_check CHECK ((num_nonnulls(output, blob_key) = ((output_kind <> 'absent'::text))::integer)),
   constraint run_turn_ordinal_check CHECK ((ordinal >= 0)),
   constraint run_turn_output_kind_check CHECK ((output_kind = ANY (ARRAY['records'::text, 'text'::text, 'json'::text, 'file'::text, 'absent'::text])))
@@ -926,7 +921,6 @@ create table run_write (
   decided_at timestamp with time zone,
   sent text,
   constraint run_write_pkey PRIMARY KEY (run_id, node_id, ordinal),
-  constraint run_write_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
   constraint run_write_check CHECK (((status = 'done'::text) = (outcome IS NOT NULL))),
   constraint run_write_check1 CHECK (((status = 'started'::text) = (ended_at IS NULL))),
   constraint run_write_check2 CHECK (((decided_by IS NULL) = (decided_at IS NULL))),
@@ -1294,24 +1288,32 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION public.note_run_event()
+CREATE OR REPLACE FUNCTION public.note_run_events()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  if exists (select from webhook_endpoint where account_id = new.account_id and disabled_at is null)
-    or exists (select from event_listener where account_id = new.account_id and ends_at > app_now()) then
-    perform note_event(
-      new.account_id,
-      'run.' || case
-        when old.purged_at is null and new.purged_at is not null then 'purged'
-        when new.progress_step = 'awaiting_review' then 'awaiting_review'
-        when new.status = 'running' then 'started'
-        else new.status end,
-      new.id,
-      jsonb_build_object('id', new.id, 'runKey', new.run_key, 'status', new.status, 'progressStep', new.progress_step,
-        'createdAt', new.created_at, 'startedAt', new.started_at, 'endedAt', new.ended_at, 'blueprintId', new.blueprint_id));
+  if not exists (select from webhook_endpoint where disabled_at is null)
+    and not exists (select from event_listener where ends_at > app_now()) then
+    return null;
   end if;
+  perform note_event(
+    now.account_id,
+    'run.' || case
+      when was.purged_at is null and now.purged_at is not null then 'purged'
+      when now.progress_step = 'awaiting_review' then 'awaiting_review'
+      when now.status = 'running' then 'started'
+      else now.status end,
+    now.id,
+    jsonb_build_object('id', now.id, 'runKey', now.run_key, 'status', now.status, 'progressStep', now.progress_step,
+      'createdAt', now.created_at, 'startedAt', now.started_at, 'endedAt', now.ended_at, 'blueprintId', now.blueprint_id))
+  from before as was join after as now on now.id = was.id
+  where now.blueprint_id is not null
+    and (was.status is distinct from now.status
+      or (now.progress_step = 'awaiting_review' and was.progress_step is distinct from now.progress_step)
+      or (was.purged_at is null and now.purged_at is not null))
+    and (exists (select from webhook_endpoint where account_id = now.account_id and disabled_at is null)
+      or exists (select from event_listener where account_id = now.account_id and ends_at > app_now()));
   return null;
 end
 $function$;
@@ -1367,7 +1369,7 @@ CREATE TRIGGER embedded_session_event AFTER UPDATE OF status, expiry_noted_at ON
 
 CREATE TRIGGER run_ended_closes_reviews AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.parked_at IS NOT NULL))) EXECUTE FUNCTION close_reviews();
 
-CREATE TRIGGER run_event AFTER UPDATE OF status, progress_step, purged_at ON public.run FOR EACH ROW WHEN (((new.blueprint_id IS NOT NULL) AND ((old.status IS DISTINCT FROM new.status) OR ((new.progress_step = 'awaiting_review'::text) AND (old.progress_step IS DISTINCT FROM new.progress_step)) OR ((old.purged_at IS NULL) AND (new.purged_at IS NOT NULL))))) EXECUTE FUNCTION note_run_event();
+CREATE TRIGGER run_events AFTER UPDATE ON public.run REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION note_run_events();
 
 CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();
 
