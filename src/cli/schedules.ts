@@ -52,7 +52,7 @@ async function list(composition: Composition, { json, ...query }: ListOptions): 
   const found = await onService(composition, {
     here: async (db) => {
       const actions = await import("#actions/operators/manage-schedules.ts");
-      return await actions.listSchedules(db, query);
+      return await actions.listSchedules(db, query, null);
     },
     remote: async (service) => {
       const contract = await import("#contract/operator/schedules.ts");

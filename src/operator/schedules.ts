@@ -10,8 +10,8 @@ import type { Handler } from "./context.ts";
 
 const idOf = (params: Readonly<Record<string, string>>): string => params["scheduleId"] ?? "";
 
-export const getSchedules: Handler<typeof contract.listSchedules> = async ({ services }, { query }) =>
-  await listSchedules(services.db, query);
+export const getSchedules: Handler<typeof contract.listSchedules> = async ({ services, limit }, { query }) =>
+  await listSchedules(services.db, query, limit);
 
 export const getSchedule: Handler<typeof contract.readSchedule> = async ({ services }, { params }) =>
   await readSchedule(services.db, idOf(params));

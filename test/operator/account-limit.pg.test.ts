@@ -157,6 +157,7 @@ for (const holder of HOLDERS) {
       "/runs",
       "/credentials",
       "/credential-sessions",
+      "/schedules",
       "/reviews",
       "/blueprints",
       "/accounts",

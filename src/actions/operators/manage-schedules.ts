@@ -1,4 +1,4 @@
-import { accountIdOf } from "#actions/operator-error.ts";
+import { accountIdsOf } from "#actions/operator-error.ts";
 import { writesOf } from "#actions/runs/blueprint-writes.ts";
 import { runScheduleNow, unknownSchedule } from "#actions/schedules/operate-schedules.ts";
 import type { Needs } from "#actions/services.ts";
@@ -49,11 +49,11 @@ interface ScheduleQuery {
   state?: ScheduleState;
 }
 
-/** Throws Problem 422, OperatorError. */
-export async function listSchedules(db: Database, query: ScheduleQuery) {
+/** `limit`: the accounts of a caller who may see no others; null: all. Throws Problem 422, OperatorError. */
+export async function listSchedules(db: Database, query: ScheduleQuery, limit: readonly string[] | null) {
   const page = readPage(query);
   const filter = {
-    accountId: await accountIdOf(db, query.account),
+    accountIds: await accountIdsOf(db, query.account, limit),
     blueprint: query.blueprint ?? null,
     state: query.state ?? null,
   };

@@ -50,7 +50,7 @@ export async function createOperatorToken(
         actsFor: null,
       }),
   );
-  return { ...made, token };
+  return { id: made.id, token, expiresAt: made.expiresAt };
 }
 
 /** In the caller's transaction, with its audit entry. */

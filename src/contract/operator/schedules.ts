@@ -59,6 +59,7 @@ export const listSchedules = defineOperation({
   summary: "List schedules, newest first",
   description: "They have nothing of their triggers' bodies.",
   permission: "schedule.read",
+  accounts: "own",
   query: closed({
     ...paging,
     account: ofAccount,

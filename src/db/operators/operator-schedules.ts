@@ -43,7 +43,7 @@ const IS_LOCKED = `exists (select from schedule_credential used join credential 
 
 /** Which schedules a list has; null: all. */
 export interface ScheduleFilter {
-  readonly accountId: string | null;
+  readonly accountIds: readonly string[] | null;
   readonly blueprint: string | null;
   readonly state: ScheduleState | null;
 }
@@ -56,12 +56,12 @@ export async function listSeenSchedules(
 ): Promise<readonly SeenSchedule[]> {
   return await db.query<SeenSchedule>(
     `select ${SEEN} ${FROM}
-     where ($1::text is null or schedule.account_id = $1) and ($2::text is null or blueprint.key = $2)
+     where ($1::text[] is null or schedule.account_id = any($1)) and ($2::text is null or blueprint.key = $2)
        and ($3::text is null or case $3 when 'paused' then paused_reason is not null
          when 'locked' then paused_reason is null and ${IS_LOCKED} else paused_reason is null and not ${IS_LOCKED} end)
        and ($4::text is null or schedule.id < $4)
      order by schedule.id desc limit $5`,
-    [filter.accountId, filter.blueprint, filter.state, after?.id ?? null, rows],
+    [filter.accountIds, filter.blueprint, filter.state, after?.id ?? null, rows],
   );
 }
 
