@@ -22,12 +22,17 @@ export interface PreparedRequest {
 /** A header value: visible ASCII, Latin-1, spaces and tabs. No CR, LF or NUL, which could begin another header. */
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
+/** Requests without expressions, by their documents, which are cached with their versions: each is prepared once. */
+const fixed = new WeakMap<HttpRequest, PreparedRequest>();
+
 /** Renders all templates of the request in one call. If a template has no value (or null), its key is left out. */
 export async function prepareRequest(
   context: NodeContext,
   config: HttpRequest,
   scope?: Scope,
 ): Promise<PreparedRequest> {
+  const known = fixed.get(config);
+  if (known) return known;
   const { method, url, query, headers, json, form, text } = config;
   const parts = must(splitUrlTemplate(url), "the parts of a checked url");
   const urlValues = Object.fromEntries(
@@ -44,13 +49,17 @@ export async function prepareRequest(
     fileBody(context, config, record) ?? partsBody(context, config, values, record) ?? bodyOf(values);
   const sentHeaders = headerPairs(values["headers"], context.node.credential !== null);
   const hasType = sentHeaders.some(([name]) => name.toLowerCase() === "content-type");
-  return {
+  const prepared: PreparedRequest = {
     method: method ?? "GET",
     url: renderedUrl(parts, isJsonObject(values["url"]) ? values["url"] : {}),
     query: pairsOf(values["query"], "request.query"),
     headers: body === null || hasType ? sentHeaders : [...sentHeaders, ["content-type", body.type]],
     body: body?.content,
   };
+  // A template without expressions is returned as it is. Files belong to their run.
+  if (rendered === template && config.file === undefined && config.multipart === undefined)
+    fixed.set(config, prepared);
+  return prepared;
 }
 
 function present(keys: { readonly [key: string]: Json | undefined }): JsonObject {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { readPage as askPage } from "#answers/page-reader.ts";
 import { NotJson } from "#domain/expression.ts";
@@ -154,13 +155,24 @@ function listRecords(
 ): RecordBatches {
   const contentType = response.headers.get("content-type");
   const { body } = response;
+  const charset = charsetOf(contentType);
   const open = response.kept?.open ?? (() => slicesOf(body));
   const config: ParseConfig = { ...(parse ?? { format: "json" }), ...(records !== undefined && { records }) };
-  const source: ParseSource = { form: "bytes", open, charset: charsetOf(contentType) };
+  const isSmallText =
+    response.kept === null && body.length <= SLICE_BYTES && isUtf8Text(body, config.charset ?? charset);
+  const source: ParseSource = isSmallText
+    ? { form: "text", text: decodeText(body) }
+    : { form: "bytes", open, charset };
   const named = config.format === "json" ? `${place}: the response (${mediaType(contentType)})` : place;
   const recordsPlace = `${place}: ${config.records === undefined ? "the response" : "records"}`;
   return parseRecords(source, config, { expressions, signal, place: named, recordsPlace, missing });
 }
+
+const isUtf8Text = (body: Uint8Array, charset: string | null): boolean =>
+  (charset === null || /^utf-?8$/.test(charset)) && isUtf8(body);
+
+const decodeText = (body: Uint8Array): string =>
+  Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
 
 /** Yields to the event loop between slices. */
 async function* slicesOf(body: Uint8Array): AsyncIterable<Uint8Array> {
