@@ -13,7 +13,8 @@ import { renderRunMemory, watchRunMemory } from "./runs-memory.ts";
 import { openRunStage, type RunStage } from "./runs-ours.ts";
 import { renderPairs } from "./pairs.ts";
 import { compareRuns } from "./runs-against.ts";
-import { installPeers, PeersMissing } from "./runs-packages.ts";
+import { PackagesMissing } from "../test/npm-packages.ts";
+import { installPeers } from "./runs-packages.ts";
 import { profileRuns } from "./runs-profile.ts";
 import { renderContest, renderGoals, renderRunCosts } from "./runs-table.ts";
 import { measureWaiting, renderWaiting } from "./runs-waiting.ts";
@@ -135,7 +136,7 @@ function contestOptions(targetUrl: string): ContestOptions {
 }
 
 async function contest(stage: RunStage, options: ContestOptions): Promise<void> {
-  if (options.peers.some((engine) => engine === "pg-boss" || engine === "dbos")) installPeers(say);
+  if (options.peers.some((engine) => engine === "pg-boss" || engine === "dbos")) installPeers();
   const rows = await runContest(stage, options, say);
   measured["contest"] = { options, rows };
   const others = rows.flatMap(({ rounds }) => rounds.flat().map(({ otherCores }) => otherCores));
@@ -219,7 +220,7 @@ else {
   try {
     await bench();
   } catch (error) {
-    if (!(error instanceof PeersMissing)) throw error;
+    if (!(error instanceof PackagesMissing)) throw error;
     say(error.message);
     process.exitCode = 1;
   }

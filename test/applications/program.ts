@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { placesIn, unpackDebian } from "../debian-packages.ts";
 import { freePort } from "../free-port.ts";
+import { installPackages } from "../npm-packages.ts";
 
-/** An application of Debian, as it is installed there. */
+/** An application that nobody here wrote. */
 interface Application {
   readonly name: string;
-  readonly packages: readonly string[];
-  /** Below the root of the packages. */
+  /** Below the folder of its packages. */
   readonly program: string;
   /** Writes its settings, and gives its arguments and variables. */
   configure(place: Place): {
@@ -19,8 +19,19 @@ interface Application {
   };
 }
 
+/** Of Debian, as it is installed there. */
+interface DebianApplication extends Application {
+  readonly packages: readonly string[];
+}
+
+/** Of npm: `program` is a file for Node. */
+interface NpmApplication extends Application {
+  readonly packages: Readonly<Record<string, string>>;
+  readonly overrides?: Readonly<Record<string, string>>;
+}
+
 interface Place {
-  /** Of the unpacked packages. */
+  /** Of the packages. */
   readonly root: string;
   /** The program's own, empty. */
   readonly folder: string;
@@ -35,7 +46,7 @@ export interface Program extends AsyncDisposable {
 const TRIES_MAX = 1_000;
 
 /** Fetched once with apt, below node_modules/.cache: no root is needed, and nothing is installed. Its own C library comes along. */
-export async function startProgram(application: Application): Promise<Program> {
+export async function startProgram(application: DebianApplication): Promise<Program> {
   const { name, packages, program } = application;
   const root = await unpackDebian({
     name,
@@ -43,11 +54,27 @@ export async function startProgram(application: Application): Promise<Program> {
     from: [{ suite: "trixie", packages, withDependencies: true }],
     instead: "Is a Debian mirror reachable?",
   });
+  const { loader, libraries } = placesIn(root);
+  return await start(application, root, [loader, "--library-path", libraries, join(root, program)]);
+}
+
+/** Installed once with npm, below node_modules/.cache. */
+export async function startPackage(application: NpmApplication): Promise<Program> {
+  const { name, packages, overrides = {}, program } = application;
+  const root = installPackages({ name, packages, overrides, instead: "Is npm's registry reachable?" });
+  return await start(application, root, [process.execPath, join(root, "node_modules", program)]);
+}
+
+async function start(
+  application: Application,
+  root: string,
+  [command = "", ...before]: readonly string[],
+): Promise<Program> {
+  const { name } = application;
   const folder = mkdtempSync(join(tmpdir(), `latchkey-${name}-`));
   const port = await freePort();
   const { arguments: given, environment } = application.configure({ root, folder, port });
-  const { loader, libraries } = placesIn(root);
-  const child = spawn(loader, ["--library-path", libraries, join(root, program), ...given], {
+  const child = spawn(command, [...before, ...given], {
     cwd: folder,
     env: { PATH: process.env["PATH"], HOME: folder, ...environment },
     stdio: ["ignore", "pipe", "pipe"],

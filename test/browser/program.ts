@@ -2,15 +2,18 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { findProgram } from "../hosted/chromium.ts";
+import { findProgram, type Program } from "../hosted/chromium.ts";
 
 /**
  * The Chromium of the tests as a file that every user may start, for LATCHKEY_BROWSER: it sets its own variables. `edit` is a line of
  * shell that may change the arguments before they reach Chromium, to see what happens without one of them, or set PREFIX to a command
- * that starts it.
+ * that starts it. `given`: another Chromium.
  */
-export async function openProgram(edit = ":"): Promise<{ readonly path: string; remove(): void }> {
-  const program = await findProgram();
+export async function openProgram(
+  edit = ":",
+  given: Program | null = null,
+): Promise<{ readonly path: string; remove(): void }> {
+  const program = given ?? (await findProgram());
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-program-"));
   chmodSync(folder, 0o755);
   // One that was unpacked is its owner's alone.

@@ -1,4 +1,5 @@
 import { connect, openCaller, type ApiAnswer, type Caller } from "../caller.ts";
+import { PATIENCE_MS } from "../eventually.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
 import { openTarget, type Target } from "./target.ts";
 
@@ -89,7 +90,7 @@ export async function openBench(
 }
 
 async function readEnded(installation: Installation, caller: Caller, runId: string): Promise<EndedRun> {
-  const { body: status, steps } = await caller.waitForRun(runId);
+  const { body: status, steps } = await caller.waitForRun(runId, PATIENCE_MS);
   const rows = await installation.database.db.query<{ detail: string | null; kind: string | null }>(
     `select error_detail as detail, error_kind as kind from run where id = $1`,
     [runId],
