@@ -131,6 +131,8 @@ export interface OperatorView {
   readonly hasSecondFactor: boolean;
   /** When the operator was linked to an identity at the single sign-on provider. */
   readonly oidcLinkedAt: Date | null;
+  /** Null: never. */
+  readonly signedInAt: Date | null;
 }
 
 /** How a session was opened. */

@@ -60,6 +60,7 @@ test("a Blueprint is listed and read, with its drawing and what a trigger of it 
     items.map((each: any) => [each.key, each.name, each.version, each.applied_by, each.last_run]),
     [["list-it", "List it", 1, null, null]],
   );
+  assert.deepEqual(items[0].recent_runs, { completed: 0, failed: 0 });
   const read = await good("readBlueprint", ONE);
   assert.deepEqual(read.credentials, [{ slot: "it", strategy: "strat_acme" }]);
   assert.deepEqual(read.metadata, [{ name: "po", label: null, is_required: true }]);
@@ -364,6 +365,16 @@ test("an operator tries a Blueprint: the run is checked as a trigger's, and says
   assert.deepEqual([run.started_by, run.api_key_id, run.name], [admin.email, null, "a try"]);
   const { last_run: last } = await good("readBlueprint", ONE);
   assert.deepEqual([last.id, last.status, last.progress_step], [started.id, "completed", "completed"]);
+  // Of the newest twenty alone.
+  await stage.db.query(
+    `insert into run select (jsonb_populate_record(run, jsonb_build_object('id', 'run_' || lpad(n::text, 28, '0'),
+       'run_key', gen_random_uuid(), 'created_at', created_at - n * interval '1 s', 'status', 'failed', 'error_kind', 'target', 'response_bytes', null))).*
+     from run, generate_series(1, 30) n where id = $1`,
+    [started.id],
+  );
+  const { items } = await good("listBlueprints", "/blueprints");
+  const { recent_runs: recent } = items.find(({ key }: any) => key === "list-it");
+  assert.deepEqual(recent, { completed: 1, failed: 19 });
 });
 
 test("what is not there is 404, however it is called", async () => {

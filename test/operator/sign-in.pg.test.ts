@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { argon2Sync, randomBytes } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { listAllOperators } from "#actions/operators/list-operators.ts";
 import { signIn } from "#actions/operators/sign-in.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
@@ -25,6 +26,10 @@ beforeEach(async () => {
 
 test("a session begins with a password and is over with its end; both are on record", async () => {
   const { browser, id, email } = await stage.signedIn();
+  const other = await stage.operator();
+  const times = new Map((await listAllOperators(stage.db)).map((each) => [each.id, each.signed_in_at]));
+  assert.match(times.get(id) ?? "", /^\d{4}-.*Z$/);
+  assert.equal(times.get(other.id), null);
   const me = await browser.send("GET", "/me");
   assert.equal(me.status, 200);
   assert.deepEqual([me.body.id, me.body.email, me.body.role], [id, email, "viewer"]);

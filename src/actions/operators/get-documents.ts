@@ -64,6 +64,7 @@ function showBlueprint(row: SeenDocument) {
     name: readBlueprint(treeOf(row)).name,
     ...inForce(row),
     last_run: row.lastRunId === null ? null : lastRunOf(row.lastRunId, row),
+    recent_runs: { completed: row.recentCompleted, failed: row.recentFailed },
   };
 }
 

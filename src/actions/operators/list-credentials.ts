@@ -59,12 +59,15 @@ export const showSession = (each: SeenSession) => ({
 /** Throws Problem 422, OperatorError. */
 export async function listCredentials(
   db: Database,
-  query: AccountQuery & { strategy?: string },
+  query: AccountQuery & { strategy?: string; q?: string },
   limit: readonly string[] | null,
 ) {
   const page = readPage(query);
-  const accountIds = await accountIdsOf(db, query.account, limit);
-  const filter = { accountIds, strategyId: query.strategy ?? null };
+  const filter = {
+    accountIds: await accountIdsOf(db, query.account, limit),
+    strategyId: query.strategy ?? null,
+    text: query.q?.trim().toLowerCase() || null,
+  };
   const rows = await listSeenCredentials(db, filter, page);
   return makePage(rows, page, endOf, showCredential);
 }

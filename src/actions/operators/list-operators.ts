@@ -11,6 +11,7 @@ export async function listAllOperators(db: Database) {
     has_second_factor: operator.hasSecondFactor,
     single_sign_on_since: operator.oidcLinkedAt?.toISOString() ?? null,
     created_at: operator.createdAt.toISOString(),
+    signed_in_at: operator.signedInAt?.toISOString() ?? null,
     disabled_at: operator.disabledAt?.toISOString() ?? null,
   }));
 }

@@ -21,6 +21,10 @@ const seen = {
       created_at: time("When it was triggered."),
     }),
   ),
+  recent_runs: closed({
+    completed: count("Those of its newest 20 runs that completed."),
+    failed: count("Those of its newest 20 runs that failed."),
+  }),
 };
 
 export const listBlueprints = defineOperation({

@@ -28,6 +28,7 @@ export const listCredentials = defineOperation({
     ...paging,
     account: ofAccount,
     strategy: Type.Optional(Type.String({ maxLength: 200, description: "The strategy's id (`strat_...`)." })),
+    q: Type.Optional(Type.String({ maxLength: 200, description: "Part of the label or of the id." })),
   }),
   answer: page("Credentials", closed(credential, { title: "Credential" })),
 });

@@ -37,6 +37,7 @@ export const listOperators = defineOperation({
           time("When the operator was linked to the single sign-on provider; `null`: not linked."),
         ),
         created_at: time("When the operator was created."),
+        signed_in_at: orNull(time("When the operator last signed in; `null`: never.")),
         disabled_at: orNull(time("When the operator was disabled.")),
       },
       { title: "Operator" },

@@ -438,6 +438,7 @@ create table operator (
   row_mac bytea,
   first_password_until timestamp with time zone,
   account_ids text[],
+  signed_in_at timestamp with time zone,
   constraint operator_pkey PRIMARY KEY (id),
   constraint operator_email_key UNIQUE (email),
   constraint operator_account_ids_check CHECK ((cardinality(account_ids) > 0)),

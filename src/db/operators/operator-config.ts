@@ -22,7 +22,13 @@ export interface SeenDocument {
   readonly lastRunStatus: RunStatus | null;
   readonly lastRunStep: string | null;
   readonly lastRunAt: Date | null;
+  /** Of a Blueprint's newest `RECENT` runs. */
+  readonly recentCompleted: number;
+  readonly recentFailed: number;
 }
+
+/** So few that a page of Blueprints reads them from the index, however many runs there are. */
+const RECENT = 20;
 
 const SEEN = `account.id as "accountId", account.slug as account, found.retired, version.version, version.document,
   version.created_at as "appliedAt", operator.email as "appliedBy", found.id, version.row_serial as "rowSerial",
@@ -32,17 +38,22 @@ const SEEN = `account.id as "accountId", account.slug as account, found.retired,
 const KINDS = {
   blueprint: {
     columns: `found.key as name, last.id as "lastRunId", last.status as "lastRunStatus",
-      last.progress_step as "lastRunStep", last.created_at as "lastRunAt"`,
+      last.progress_step as "lastRunStep", last.created_at as "lastRunAt", recent.completed as "recentCompleted",
+      recent.failed as "recentFailed"`,
     tables: `blueprint found join account on account.id = found.account_id
       join blueprint_version version on version.blueprint_id = found.id
       left join lateral (select id, status, progress_step, created_at from run where blueprint_id = found.id
-        order by created_at desc, id desc limit 1) last on true`,
+        order by created_at desc, id desc limit 1) last on true
+      cross join lateral (select (count(*) filter (where status = 'completed'))::int as completed,
+          (count(*) filter (where status = 'failed'))::int as failed
+        from (select status from run where blueprint_id = found.id
+          order by created_at desc, id desc limit ${RECENT}) newest) recent`,
     name: "found.key",
     current: "found.current_version",
   },
   strategy: {
     columns: `found.id as name, null as "lastRunId", null as "lastRunStatus", null as "lastRunStep",
-      null::timestamptz as "lastRunAt"`,
+      null::timestamptz as "lastRunAt", 0 as "recentCompleted", 0 as "recentFailed"`,
     tables: `strategy found join account on account.id = found.account_id
       join strategy_version version on version.account_id = found.account_id and version.strategy_id = found.id`,
     name: "found.id",

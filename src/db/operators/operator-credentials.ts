@@ -22,16 +22,23 @@ const CREDENTIAL = `credential.id, account.slug as account, credential.strategy_
 /** A page of credentials, newest first, of some accounts and one strategy or of all, without sealed data. */
 export async function listSeenCredentials(
   db: Database,
-  filter: { readonly accountIds: readonly string[] | null; readonly strategyId: string | null },
+  filter: {
+    readonly accountIds: readonly string[] | null;
+    readonly strategyId: string | null;
+    /** Part of the name or of the id, in small letters. */
+    readonly text: string | null;
+  },
   { after, rows }: PageRequest,
 ): Promise<readonly SeenCredential[]> {
   return await db.query<SeenCredential>(
     `select ${CREDENTIAL}
      from credential join account on account.id = credential.account_id
      where ($1::text[] is null or credential.account_id = any($1)) and ($5::text is null or credential.strategy_id = $5)
+       and ($6::text is null or position($6 in lower(coalesce(credential.name, ''))) > 0
+         or position($6 in lower(credential.id)) > 0)
        and ($2::bigint is null or (credential.created_at, credential.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by credential.created_at desc, credential.id desc limit $4`,
-    [filter.accountIds, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId],
+    [filter.accountIds, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId, filter.text],
   );
 }
 

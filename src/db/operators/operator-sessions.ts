@@ -34,6 +34,7 @@ export interface LiveSession {
   readonly expiresAt: Date;
 }
 
+/** Of a sign-in, which is noted at the operator. */
 export async function insertOperatorSession(
   tx: Database,
   session: {
@@ -63,6 +64,7 @@ export async function insertOperatorSession(
     ],
   );
   await signSession(tx, must(rows[0], "the session"));
+  await tx.query(`update operator set signed_in_at = app_now() where id = $1`, [session.operatorId]);
 }
 
 interface SessionRow {

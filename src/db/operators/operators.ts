@@ -54,7 +54,7 @@ const ACCOUNT_NAMES = `case when operator.account_ids is not null then
 
 const VIEW_COLUMNS = `operator.id, operator.email, operator.role, ${ACCOUNT_NAMES}, operator.created_at as "createdAt",
   operator.disabled_at as "disabledAt", operator.totp_confirmed_at is not null as "hasSecondFactor",
-  operator.oidc_linked_at as "oidcLinkedAt"`;
+  operator.oidc_linked_at as "oidcLinkedAt", operator.signed_in_at as "signedInAt"`;
 
 /** All operators, including rows that this installation did not write, which raise alarms. */
 export async function listOperators(db: Database): Promise<readonly OperatorView[]> {
@@ -78,7 +78,8 @@ export interface StoredOperator extends OperatorView, SignedRow {
 
 const SELECT_STORED = `select ${signedColumns("operator")}, ${ACCOUNT_NAMES}, operator.created_at as "createdAt",
   coalesce(operator.first_password_until <= app_now(), false) as "isPasswordOver",
-  operator.disabled_at as "disabledAt", operator.oidc_linked_at as "oidcLinkedAt" from operator`;
+  operator.disabled_at as "disabledAt", operator.oidc_linked_at as "oidcLinkedAt",
+  operator.signed_in_at as "signedInAt" from operator`;
 
 const signedParts = (row: SignedRow): readonly Signed[] => [{ kind: "operator", row }];
 
