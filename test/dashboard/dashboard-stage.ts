@@ -59,8 +59,10 @@ export interface DashboardStage extends AsyncDisposable {
   readonly problems: readonly string[];
 }
 
+/** `emails`: those of the people who sign in with these roles. */
 export async function openDashboardStage(
   environment: Readonly<Record<string, string>> = {},
+  emails: Readonly<Partial<Record<OperatorRole, string>>> = {},
 ): Promise<DashboardStage> {
   // Nothing to do unless the sources have changed.
   execFileSync(process.execPath, [SETUP, "--dashboard"], { stdio: ["ignore", "inherit", "inherit"] });
@@ -79,7 +81,7 @@ export async function openDashboardStage(
   const cookieOf = async (role: OperatorRole): Promise<string> => {
     const before = known.get(role);
     if (before !== undefined) return before;
-    const someone = await operators.operator(role);
+    const someone = await operators.operator(role, emails[role]);
     await operators.giveSecondFactor(someone);
     const { cookie } = await operators.holding(someone);
     known.set(role, cookie);

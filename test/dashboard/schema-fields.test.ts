@@ -20,9 +20,9 @@ test("an object of plain properties has a field for each", () => {
     fields.map(({ name, label, kind, isRequired }) => [name, label, kind, isRequired]),
     [
       ["from", "First day", "date", true],
-      ["days", "days", "number", false],
-      ["drafts", "drafts", "boolean", false],
-      ["sort", "sort", "choice", false],
+      ["days", "Days", "number", false],
+      ["drafts", "Drafts", "boolean", false],
+      ["sort", "Sort", "choice", false],
     ],
   );
   const typed = { from: "2026-11-01", days: "30", drafts: "false", sort: "" };

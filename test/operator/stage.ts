@@ -38,7 +38,7 @@ export interface OperatorStage extends AsyncDisposable {
   readonly db: Database;
   readonly signing: Signing;
   /** Made by the action that the command line calls. */
-  operator(role?: OperatorRole, accounts?: readonly string[]): Promise<Someone>;
+  operator(role?: OperatorRole, accounts?: readonly string[] | null, email?: string): Promise<Someone>;
   /** With a browser that has signed in. */
   signedIn(role?: OperatorRole): Promise<Someone & { readonly browser: Browser }>;
   /** A browser with a session that the test has put there: no password is derived, and a second factor counts as given. */
@@ -72,13 +72,10 @@ export async function openOperatorStage(
   const operator = async (
     role: OperatorRole = "viewer",
     accounts: readonly string[] | null = null,
+    email = `somebody-${made++}@example.com`,
   ): Promise<Someone> => {
     const context = { db, signing, actor: { kind: "cli" } } as const;
-    const someone = await createOperator(context, {
-      email: `somebody-${made++}@example.com`,
-      role,
-      accounts,
-    });
+    const someone = await createOperator(context, { email, role, accounts });
     // As if they had chosen it themselves.
     await limitPassword(db, someone.id, null);
     return someone;
@@ -117,7 +114,7 @@ export async function openOperatorStage(
         isSteppedUp,
         signedInBy: "password",
         address: "192.0.2.1",
-        userAgent: "",
+        userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
       });
       browser.cookie = `latchkey_operator=${token}`;
       browser.csrf = signing.operators.csrf(token);

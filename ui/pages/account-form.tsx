@@ -17,6 +17,7 @@ import { ApiFailure } from "../api/failure.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { durationText } from "../parts/duration-text.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { FieldGroup } from "../parts/field-group.tsx";
 import { sayProposed } from "../parts/proposed.ts";
 import { BrandFields } from "./account-brand.tsx";
 import { OriginLines, useOrigins } from "./account-origins.tsx";
@@ -73,20 +74,20 @@ export function AccountForm({ account }: { readonly account: Account }) {
     <form onSubmit={submit}>
       <Stack gap="md">
         {failure && <FailureNote error={failure} />}
-        <SimpleGrid cols={{ base: 1, sm: 2 }}>
-          <GeneralFields given={given} set={set} wrong={wrong} />
-        </SimpleGrid>
-        <OriginLines label="Allowed return origins" of={returns} problem={wrong("allowed_origins")} />
-        <Checkbox
-          label="Other origins may embed the form"
-          checked={given.hasOwnFrames}
-          onChange={(event) => set({ hasOwnFrames: event.currentTarget.checked })}
-        />
-        {given.hasOwnFrames && (
-          <OriginLines label="Origins that may embed the form" of={frames} problem={wrong("embed_origins")} />
-        )}
-        <SecurityFields given={given} set={set} />
-        <BrandFields given={given.brand} set={(brand) => set({ brand })} wrong={wrong} />
+        <FieldGroup title="General">
+          <SimpleGrid cols={{ base: 1, sm: 2 }}>
+            <GeneralFields given={given} set={set} wrong={wrong} />
+          </SimpleGrid>
+        </FieldGroup>
+        <FieldGroup title="Hosted forms" about="Where end users may come from, and what they see.">
+          <HostedFields given={given} set={set} wrong={wrong} returns={returns} frames={frames} />
+        </FieldGroup>
+        <FieldGroup title="Limits">
+          <LimitFields given={given} set={set} wrong={wrong} />
+        </FieldGroup>
+        <FieldGroup title="Approval" about="Who has to agree, and how they prove who they are.">
+          <ApprovalFields given={given} set={set} />
+        </FieldGroup>
         <Group justify="flex-end">
           <Button type="submit" loading={changing.isPending}>
             Save changes
@@ -102,33 +103,19 @@ interface FieldsProps {
   readonly set: (change: Partial<Settings>) => void;
 }
 
-function GeneralFields({
-  given,
-  set,
-  wrong,
-}: FieldsProps & { readonly wrong: (field: string) => string | undefined }) {
+interface CheckedFieldsProps extends FieldsProps {
+  readonly wrong: (field: string) => string | undefined;
+}
+
+function GeneralFields({ given, set, wrong }: CheckedFieldsProps) {
   return (
     <>
       <TextInput
         label="Name"
+        description="As operators see it"
         value={given.name}
         error={wrong("name")}
         onChange={(event) => set({ name: event.currentTarget.value })}
-      />
-      <NumberInput
-        label="Concurrency"
-        description="Runs that may execute at the same time"
-        min={1}
-        value={given.concurrency}
-        error={wrong("concurrency")}
-        onChange={(concurrency) => set({ concurrency })}
-      />
-      <TextInput
-        label="Session lifetime"
-        description="How long a link to a form works, for example 7d or 12h"
-        value={given.sessionLifetime}
-        error={wrong("session_lifetime")}
-        onChange={(event) => set({ sessionLifetime: event.currentTarget.value })}
       />
       <TextInput
         label="Retention"
@@ -141,9 +128,47 @@ function GeneralFields({
   );
 }
 
-function SecurityFields({ given, set }: FieldsProps) {
+function HostedFields({
+  given,
+  set,
+  wrong,
+  returns,
+  frames,
+}: CheckedFieldsProps & Readonly<Record<"returns" | "frames", ReturnType<typeof useOrigins>>>) {
   return (
     <>
+      <TextInput
+        label="Session lifetime"
+        description="How long a link to a form works, for example 7d or 12h"
+        value={given.sessionLifetime}
+        error={wrong("session_lifetime")}
+        onChange={(event) => set({ sessionLifetime: event.currentTarget.value })}
+      />
+      <OriginLines label="Allowed return origins" of={returns} problem={wrong("allowed_origins")} />
+      <Checkbox
+        label="Other origins may embed the form"
+        checked={given.hasOwnFrames}
+        onChange={(event) => set({ hasOwnFrames: event.currentTarget.checked })}
+      />
+      {given.hasOwnFrames && (
+        <OriginLines label="Origins that may embed the form" of={frames} problem={wrong("embed_origins")} />
+      )}
+      <BrandFields given={given.brand} set={(brand) => set({ brand })} wrong={wrong} />
+    </>
+  );
+}
+
+function LimitFields({ given, set, wrong }: CheckedFieldsProps) {
+  return (
+    <>
+      <NumberInput
+        label="Concurrency"
+        description="Runs that may execute at the same time"
+        min={1}
+        value={given.concurrency}
+        error={wrong("concurrency")}
+        onChange={(concurrency) => set({ concurrency })}
+      />
       <Checkbox
         label="Limit the requests of each API key"
         checked={given.isLimited}
@@ -165,6 +190,13 @@ function SecurityFields({ given, set }: FieldsProps) {
           />
         </SimpleGrid>
       )}
+    </>
+  );
+}
+
+function ApprovalFields({ given, set }: FieldsProps) {
+  return (
+    <>
       <NativeSelect
         label="Second factor for reviews"
         description="Decisions that require a second factor from the last 30 minutes"

@@ -9,6 +9,7 @@ import { Facts } from "../parts/facts.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
+import { shortId } from "../parts/short-id.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { AccountForm } from "./account-form.tsx";
 
@@ -32,7 +33,7 @@ function AccountParts({ account }: { readonly account: Account }) {
       <Section title="About">
         <Facts
           of={[
-            ["ID", <Copyable key="id" text={account.id} name="the ID" />],
+            ["ID", <Copyable key="id" text={account.id} shown={shortId(account.id)} name="the ID" />],
             ["Created", <Time key="made" at={account.created_at} />],
             ["Changed", <Time key="changed" at={account.updated_at} />],
           ]}

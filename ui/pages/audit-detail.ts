@@ -1,4 +1,5 @@
 import { durationText } from "../parts/duration-text.ts";
+import { wordsOf } from "../parts/words-of.ts";
 
 /** Keys that are no words of their own. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -6,7 +7,6 @@ const NAMES: Readonly<Record<string, string>> = {
   sha256: "SHA-256",
   by: "Signed in by",
 };
-const WORDS: Readonly<Record<string, string>> = { oauth: "OAuth", id: "ID", totp: "TOTP", url: "URL" };
 
 /** Values that are words of the product; others are ids, names and addresses, which stay as they are. */
 const WORDED: ReadonlySet<string> = new Set(["second_factor", "reason", "by", "change", "decision"]);
@@ -27,9 +27,7 @@ export function readDetail(detail: unknown): readonly DetailField[] {
 }
 
 function nameOf(key: string): string {
-  const words = key.replace(/_(ms|at)$/, "").split("_");
-  const name = words.map((word) => WORDS[word] ?? word).join(" ");
-  return NAMES[key] ?? name.charAt(0).toUpperCase() + name.slice(1);
+  return NAMES[key] ?? wordsOf(key.replace(/_(ms|at)$/, ""));
 }
 
 function textOf(key: string, value: unknown): string {

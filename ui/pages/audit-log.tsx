@@ -1,9 +1,9 @@
-import { Anchor, Button, Group, Paper, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, NativeSelect, Paper, Text, TextInput } from "@mantine/core";
 import { Fragment, type FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { AuditAction } from "#domain/audit-actions.ts";
-import { exportAudit, listAudit } from "../api/operations.ts";
-import { useRead } from "../api/queries.ts";
+import { exportAudit, listAccounts, listAudit, listOperators } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
 import { addressOf, type AnswerOf } from "../api/request.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -23,13 +23,6 @@ import styles from "./audit-log.module.css";
 const TEXT_MAX = 48;
 
 type Entry = AnswerOf<typeof listAudit>["items"][number];
-
-const FILTERS = [
-  ["action", "Action", "run.cancel"],
-  ["operator", "Operator", "ana@example.com"],
-  ["subject", "Subject", "an ID"],
-  ["account", "Account", "name"],
-] as const;
 
 export function AuditLogPage() {
   const [search] = useSearchParams();
@@ -74,8 +67,47 @@ export function AuditLogPage() {
   );
 }
 
+const ALL = { value: "", label: "All" } as const;
+const ACTIONS = [
+  ALL,
+  ...Object.entries(AUDIT_ACTION_NAMES)
+    .map(([value, label]) => ({ value, label }))
+    .toSorted((left, right) => left.label.localeCompare(right.label, "en")),
+];
+
+/** The filters that are a choice, for a role that may see what there is to choose from. */
+function useChoices() {
+  const { may } = useSignedIn();
+  const operators = useRead(listOperators, {}, { enabled: may("operator.read") }).data?.items ?? [];
+  const accounts = useRead(listAccounts, {}, { enabled: may("config.read") }).data?.items ?? [];
+  const choiceOf = (name: string, label: string, values: readonly string[], given: string | null) => ({
+    name,
+    label,
+    data: [
+      ALL,
+      ...[...new Set([...values, ...(given ? [given] : [])])].map((value) => ({ value, label: value })),
+    ],
+  });
+  return (search: URLSearchParams) => [
+    { name: "action", label: "Action", data: ACTIONS },
+    choiceOf(
+      "operator",
+      "Operator",
+      operators.map(({ email }) => email),
+      search.get("operator"),
+    ),
+    choiceOf(
+      "account",
+      "Account",
+      accounts.map(({ account }) => account),
+      search.get("account"),
+    ),
+  ];
+}
+
 function AuditFilters() {
   const [search, setSearch] = useSearchParams();
+  const choices = useChoices();
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const next = new URLSearchParams();
@@ -87,16 +119,23 @@ function AuditFilters() {
     <Paper withBorder radius="lg" p="md" mb="md">
       {/* Recreated when the URL changes, so that its fields show the current filter. */}
       <form key={search.toString()} onSubmit={submit} aria-label="Filters">
-        <div className="filters" data-open="true">
-          {FILTERS.map(([name, label, placeholder]) => (
-            <TextInput
+        <div className="filters">
+          {choices(search).map(({ name, label, data }) => (
+            <NativeSelect
               key={name}
               name={name}
               label={label}
-              placeholder={placeholder}
+              data={data}
               defaultValue={search.get(name) ?? ""}
+              onChange={(event) => event.currentTarget.form?.requestSubmit()}
             />
           ))}
+          <TextInput
+            name="subject"
+            label="Subject"
+            placeholder="An ID"
+            defaultValue={search.get("subject") ?? ""}
+          />
           <Group gap="xs">
             <Button type="submit" variant="default">
               Filter
@@ -110,6 +149,33 @@ function AuditFilters() {
         </div>
       </form>
     </Paper>
+  );
+}
+
+const ACTOR_NAMES: Readonly<Record<string, string>> = {
+  api_key: "API key",
+  cli: "Command line",
+  end_user: "End user",
+  run: "Run",
+  service: "Service",
+};
+
+/** Pages of what an id names, by its prefix. */
+const PAGES: Readonly<Record<string, string>> = {
+  run: "runs",
+  cred: "credentials",
+  sess: "sessions",
+  rev: "reviews",
+};
+
+/** A link, if there is a page for it; otherwise to be copied. */
+function Subject({ id }: { readonly id: string }) {
+  const page = PAGES[id.slice(0, id.indexOf("_"))];
+  if (page === undefined) return <Copyable text={id} shown={shortId(id)} name={`the ID ${id}`} />;
+  return (
+    <Anchor component={Link} href={`/${page}/${id}`} size="xs" title={id}>
+      {shortId(id)}
+    </Anchor>
   );
 }
 
@@ -138,7 +204,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
                 <>
                   {wordsOf(action)}
                   <Text size="xs" component="div">
-                    <Copyable text={subject} shown={shortId(subject)} name={`the ID ${subject}`} />
+                    <Subject id={subject} />
                   </Text>
                 </>
               }
@@ -149,7 +215,9 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
           title: "Actor",
           cell: (entry) => (
             <>
-              <Text size="sm">{entry.operator ?? entry.actor_kind.replace("_", " ")}</Text>
+              <Text size="sm" className={entry.operator === null ? "no-wrap" : ""}>
+                {entry.operator ?? ACTOR_NAMES[entry.actor_kind] ?? entry.actor_kind}
+              </Text>
               {entry.operator === null && entry.actor_id !== null && (
                 <Text size="xs" c="dimmed">
                   <span title={entry.actor_id}>{shortId(entry.actor_id)}</span>

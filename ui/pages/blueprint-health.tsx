@@ -8,11 +8,12 @@ import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
+import { rateOf } from "../parts/success-rate.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
+import { dayOf, HealthCharts } from "./health-charts.tsx";
 
 type Health = AnswerOf<typeof readBlueprintHealth>;
 
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const whole = new Intl.NumberFormat("en");
 
 /** How the Blueprint's runs of the last 30 days went. */
@@ -34,6 +35,7 @@ export function BlueprintHealth({
             <Section title="Last 30 days" actions={<FailedRuns params={params} />}>
               <Total of={read} />
             </Section>
+            <HealthCharts of={read.by_day} />
             <Section title="By day" isBare>
               <Days of={read.by_day} />
             </Section>
@@ -57,17 +59,6 @@ const FailedRuns = ({
     View failed runs
   </Anchor>
 );
-
-type Counts = Pick<Health, "completed" | "failed" | "p50_ms" | "p95_ms">;
-
-/** Of the runs that ended by themselves. */
-function rateOf({ completed, failed }: Counts): string {
-  const ended = completed + failed;
-  if (ended === 0) return "–";
-  // 99.96 % is not all of them.
-  const percent = Math.floor((completed / ended) * 1_000) / 10;
-  return `${percent} %`;
-}
 
 const timeOf = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 
@@ -96,7 +87,7 @@ const Days = ({ of }: { readonly of: Health["by_day"] }) => (
         title: "Day (UTC)",
         cell: ({ at }) => (
           <time dateTime={at.slice(0, 10)} className="no-wrap">
-            {day.format(Date.parse(at))}
+            {dayOf(at)}
           </time>
         ),
       },

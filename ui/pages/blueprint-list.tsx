@@ -12,6 +12,7 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark, RunStatusMark } from "../parts/run-status.tsx";
+import { rateOf } from "../parts/success-rate.ts";
 import { Time } from "../parts/time.tsx";
 
 type Blueprint = AnswerOf<typeof listBlueprints>["items"][number];
@@ -46,11 +47,32 @@ const COLUMNS: readonly Column<Blueprint>[] = [
       ),
   },
   {
+    title: "Completed, of the last 20",
+    from: "md",
+    cell: ({ recent_runs: recent }) => <Recent of={recent} />,
+  },
+  {
     title: "Published",
     from: "md",
     cell: (each) => <Applied of={each} />,
   },
 ];
+
+/** The share of runs that ended by themselves, and of how many. */
+function Recent({ of: { completed, failed } }: { readonly of: Blueprint["recent_runs"] }) {
+  const ended = completed + failed;
+  if (ended === 0) return <>–</>;
+  return (
+    <>
+      <Mark tone={failed === 0 ? "good" : completed === 0 ? "bad" : "waiting"}>
+        {rateOf({ completed, failed })}
+      </Mark>
+      <Text size="xs" c="dimmed">
+        {completed} of {ended}
+      </Text>
+    </>
+  );
+}
 
 export function BlueprintListPage() {
   const { may } = useSignedIn();

@@ -7,9 +7,10 @@ import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
-import { shortId } from "../parts/short-id.ts";
 import { Section } from "../parts/section.tsx";
+import { wordsOf } from "../parts/words-of.ts";
 import { fieldsOfSchema } from "./schema-fields.ts";
+import { credentialLabel } from "./credential-label.ts";
 import { SchemaInput } from "./schema-input.tsx";
 
 export type Blueprint = AnswerOf<typeof readBlueprint>;
@@ -97,8 +98,8 @@ function TryFields(props: {
       {blueprint.metadata.map(({ name, label, is_required: isRequired }) => (
         <TextInput
           key={name}
-          label={label ?? name}
-          description={isRequired ? "Metadata, required" : "Metadata"}
+          label={label ?? wordsOf(name)}
+          description={`Metadata ${name}${isRequired ? ", required" : ""}`}
           value={metadata[name] ?? ""}
           error={wrong(name)}
           onChange={(event) => onMetadata({ ...metadata, [name]: event.currentTarget.value })}
@@ -111,7 +112,7 @@ function TryFields(props: {
           return (
             <SchemaInput
               key={name}
-              label={label ?? name}
+              label={label ?? wordsOf(name)}
               fields={fields}
               wrong={(field) => wrong(`${name}.${field}`)}
               onChange={set}
@@ -120,8 +121,8 @@ function TryFields(props: {
         return (
           <Textarea
             key={name}
-            label={label ?? name}
-            description={`Input: ${TAKES[accepts]}${isRequired ? ", required" : ""}`}
+            label={label ?? wordsOf(name)}
+            description={`Input ${name}: ${TAKES[accepts]}${isRequired ? ", required" : ""}`}
             autosize
             minRows={3}
             maxRows={16}
@@ -136,12 +137,6 @@ function TryFields(props: {
 }
 
 const TAKES = { text: "text", json: "JSON", file: "a file's content", any: "text or JSON" } as const;
-
-/** Credentials with the same label are told apart by their ids. */
-function labelOf(id: string, name: string | null, all: readonly { readonly name: string | null }[]): string {
-  if (name === null) return id;
-  return all.filter((each) => each.name === name).length > 1 ? `${name} (${shortId(id)})` : name;
-}
 
 function CredentialSelect(props: {
   readonly account: string;
@@ -168,7 +163,7 @@ function CredentialSelect(props: {
       onChange={(event) => props.onChange(event.currentTarget.value)}
       data={[
         { value: "", label: "Choose a credential" },
-        ...fitting.map(({ id, name }) => ({ value: id, label: labelOf(id, name, fitting) })),
+        ...fitting.map(({ id, name }) => ({ value: id, label: credentialLabel({ id, name }, fitting) })),
       ]}
     />
   );

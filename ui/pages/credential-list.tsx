@@ -1,5 +1,5 @@
 import { Anchor } from "@mantine/core";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { listCredentials } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -10,20 +10,28 @@ import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { SearchField } from "../parts/search-field.tsx";
 import { Time } from "../parts/time.tsx";
 import { CredentialActions, CredentialState } from "./credential-parts.tsx";
 
 type Credential = AnswerOf<typeof listCredentials>["items"][number];
 
 export function CredentialListPage() {
-  const credentials = useRead(listCredentials, { query: useListQuery() });
+  const [search] = useSearchParams();
+  const q = search.get("q") ?? undefined;
+  const credentials = useRead(listCredentials, { query: { ...useListQuery(), q } });
   return (
     <>
       <PageHead title="Credentials" about="End users' logins, encrypted. Values are never shown." />
-      <AccountFilter />
+      <search className="filters" aria-label="Filters">
+        <SearchField label="Label or ID" placeholder="Part of either" />
+        <AccountFilter mb={0} />
+      </search>
       <Reading of={credentials}>
         {({ items, next_cursor: next }) =>
-          items.length === 0 ? (
+          items.length === 0 && q !== undefined ? (
+            <EmptyState title="No credentials match">Try another part of the label.</EmptyState>
+          ) : items.length === 0 ? (
             <EmptyState title="No credentials yet">
               An end user creates one by filling in a hosted form. A customer&apos;s backend creates the link
               to it with <code>POST /api/v1/credential-sessions</code>; it then appears under Sessions.

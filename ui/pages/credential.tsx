@@ -166,7 +166,7 @@ function About({ of: credential }: { readonly of: Credential }) {
   return (
     <Facts
       of={[
-        ["ID", <Copyable key="id" text={credential.id} name="the ID" />],
+        ["ID", <Copyable key="id" text={credential.id} shown={shortId(credential.id)} name="the ID" />],
         [
           "Strategy",
           <LinkIf key="strategy" to={may("config.read") && `/strategies/${account}/${strategy}`}>

@@ -29,7 +29,23 @@ const SCOPES: Readonly<Record<Scope, string>> = {
   "credentials:delete": "Delete credentials",
   events: "Read the stream of the account's events",
 };
+const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
+  runs: "Runs",
+  sessions: "Sessions",
+  "credentials:delete": "Delete credentials",
+  events: "Events",
+};
 const ALL = Object.keys(SCOPES) as Scope[];
+
+/** What a key may do; the tooltip has it in full. */
+function Scopes({ of: scopes }: { readonly of: Key["scopes"] }) {
+  if (scopes === null || ALL.every((scope) => scopes.includes(scope))) return <>All</>;
+  return (
+    <span title={scopes.map((scope) => SCOPES[scope]).join("\n")}>
+      {scopes.map((scope) => SCOPE_NAMES[scope]).join(", ")}
+    </span>
+  );
+}
 
 export function KeyListPage() {
   const { may } = useSignedIn();
@@ -105,8 +121,8 @@ function KeyTable({
             );
           },
         },
-        { title: "Blueprints", from: "md", cell: ({ blueprints }) => blueprints?.join(", ") ?? "all" },
-        { title: "Scopes", from: "md", cell: ({ scopes }) => scopes?.join(", ") ?? "all" },
+        { title: "Blueprints", from: "md", cell: ({ blueprints }) => blueprints?.join(", ") ?? "All" },
+        { title: "Scopes", from: "md", cell: ({ scopes }) => <Scopes of={scopes} /> },
         {
           title: "Last used",
           from: "md",

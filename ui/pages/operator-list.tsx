@@ -71,7 +71,7 @@ function OperatorTable(props: {
           title: "Operator",
           cell: ({ email, disabled_at: disabled }) => (
             <>
-              <Text size="sm" fw={600}>
+              <Text size="sm" fw={600} miw="10rem">
                 {email}
               </Text>
               {disabled !== null && <Mark tone="quiet">{DISABLED_NAME}</Mark>}
@@ -83,13 +83,21 @@ function OperatorTable(props: {
         {
           title: "Second factor",
           from: "sm",
-          cell: ({ has_second_factor: has }) =>
-            has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not set up</Mark>,
+          cell: ({ has_second_factor: has, single_sign_on_since: since }) => (
+            <>
+              {has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not set up</Mark>}
+              {since !== null && (
+                <Text size="xs" c="dimmed">
+                  single sign-on since <Time at={since} />
+                </Text>
+              )}
+            </>
+          ),
         },
         {
-          title: "Single sign-on",
+          title: "Last sign-in",
           from: "md",
-          cell: ({ single_sign_on_since: since }) => (since === null ? "not linked" : <Time at={since} />),
+          cell: ({ signed_in_at: at }) => (at === null ? "never" : <Time at={at} />),
         },
         {
           title: "Actions",
@@ -109,6 +117,7 @@ function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
     <>
       <NativeSelect
         size="xs"
+        miw="7rem"
         aria-label={`Role of ${email}`}
         // Only the dialog changes it, because an arrow key on a select is easily pressed.
         value={role}

@@ -11,11 +11,14 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
-import { HourChart } from "./hour-chart.tsx";
 import { ReviewList } from "./review-list.tsx";
+import { RunChart } from "./run-chart.tsx";
 import { RunTable } from "./run-table.tsx";
 
 const SHOWN = 5;
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const clockOf = (at: string): string => clock.format(Date.parse(at));
 
 export function OverviewPage() {
   const overview = useRead(readOverview, {}, { live: true });
@@ -102,7 +105,7 @@ function LastHours({ overview }: { readonly overview: Overview }) {
     <>
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
         <Section title="Runs by hour">
-          <HourChart hours={overview.hours} />
+          <RunChart bars={overview.hours} unit="Hour" nameOf={clockOf} />
         </Section>
         <Section title="Run duration">
           <Durations durations={overview.durations} />

@@ -2,6 +2,7 @@ import { Button, Paper, SimpleGrid, Stack, Table, Text, Title, VisuallyHidden } 
 import { notifications } from "@mantine/notifications";
 import { endOwnSession, listOwnSessions } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
+import { browserName } from "../parts/browser-name.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PasswordForm } from "../parts/password-form.tsx";
@@ -67,7 +68,7 @@ function OwnSessions() {
                 {items.map((session) => (
                   <Table.Tr key={session.id}>
                     <Table.Td className="any-break">
-                      {session.user_agent}
+                      <span title={session.user_agent}>{browserName(session.user_agent)}</span>
                       {session.signed_in_by === "oidc" && (
                         <Text size="xs" c="dimmed">
                           Single sign-on

@@ -28,6 +28,7 @@ export function RecordTable(props: {
   const { box, visible, firstIndex, lastIndex, above, below } = useVisibleRows(count, ROW_PX);
   const { recordAt, all, failure } = useRecords(props, firstIndex, lastIndex);
   const columns = all.slice(from, from + COLUMNS_MAX);
+  const numbers = useNumberColumns(visible.map(({ index }) => recordAt(index)));
   if (props.total === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -47,7 +48,7 @@ export function RecordTable(props: {
       {/* Can also be scrolled by keyboard. */}
       <section {...box} className={styles["box"]} aria-label="Records" tabIndex={0}>
         <table className={styles["table"]} aria-rowcount={props.total + 1} aria-colcount={all.length + 2}>
-          <Heads columns={columns} />
+          <Heads columns={columns} numbers={numbers} />
           <tbody>
             <RowGap columns={columns.length + 2} px={above} />
             {visible.map(({ index }) => (
@@ -72,12 +73,21 @@ export function RecordTable(props: {
   );
 }
 
-const Heads = ({ columns }: { readonly columns: readonly string[] }) => (
+/** Columns whose first value that was seen is a number. They stay so, whatever one scrolls to. */
+function useNumberColumns(records: readonly (ResultRecord | undefined)[]): ReadonlySet<string> {
+  const [seen] = useState(() => new Map<string, boolean>());
+  for (const record of records)
+    for (const [name, value] of Object.entries(record ? fieldsOf(record.data) : {}))
+      if (value !== null && !seen.has(name)) seen.set(name, typeof value === "number");
+  return new Set([...seen].flatMap(([name, isNumber]) => (isNumber ? [name] : [])));
+}
+
+const Heads = (props: { readonly columns: readonly string[]; readonly numbers: ReadonlySet<string> }) => (
   <thead>
     <tr aria-rowindex={1}>
       <th scope="col">#</th>
-      {columns.map((name) => (
-        <th key={name} scope="col" title={name}>
+      {props.columns.map((name) => (
+        <th key={name} scope="col" title={name} data-number={props.numbers.has(name)}>
           {name}
         </th>
       ))}
@@ -170,6 +180,7 @@ function RecordRow(props: {
       {props.columns.map((name) => (
         <td
           key={name}
+          data-number={typeof fields[name] === "number"}
           data-invalid={problems.some(({ field }) => field === name)}
           title={textOf(fields[name])}
         >

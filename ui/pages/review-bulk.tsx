@@ -12,11 +12,11 @@ export function ReviewBulk({ view }: { readonly view: RecordsView }) {
   const { records } = selection;
   const all = Math.min(total, SELECTED_MAX);
   return (
-    <section className={styles["bulk"]} aria-label="Edit many at once">
+    <section className={styles["bulk"]} aria-label="Edit many at once" data-empty={records.length === 0}>
       {selection.failure && <FailureNote error={selection.failure} />}
       <Group gap="sm" align="flex-end">
         <Text size="sm" component="output" className={styles["bulkCount"] ?? ""}>
-          {records.length === 0 ? "No records selected" : `${records.length} selected`}
+          {records.length > 0 && `${records.length} selected`}
         </Text>
         {records.length < all && (
           <Button

@@ -84,14 +84,16 @@ function Card(props: {
         {mayExclude && <ReviewButtons record={record} drafts={drafts} />}
       </Group>
       <RecordProblems record={record} fields={fields} />
-      {fields.map((field) => (
-        <div key={field} className={styles["pair"]}>
-          <span className={styles["label"]} aria-hidden={mayEdit}>
-            {field}
-          </span>
-          <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
-        </div>
-      ))}
+      <div className={styles["pairs"]}>
+        {fields.map((field) => (
+          <div key={field}>
+            <span className={styles["label"]} aria-hidden={mayEdit}>
+              {field}
+            </span>
+            <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
+          </div>
+        ))}
+      </div>
     </div>
   );
 }

@@ -51,9 +51,10 @@ export function ReviewDesk({ review, next }: { readonly review: Review; readonly
       {mayDecide && (
         <ReviewPresence reviewId={review.id} isEditing={drafts.editedCount + drafts.excludedCount > 0} />
       )}
-      <Group justify="space-between">
+      <Group gap="sm">
         <SegmentedControl
           aria-label="Records to show"
+          mr="auto"
           value={shown}
           onChange={show}
           data={[
@@ -62,13 +63,13 @@ export function ReviewDesk({ review, next }: { readonly review: Review; readonly
           ]}
         />
         {mayDecide && invalid > 0 && <NextError view={view} onFound={setGoTo} />}
+        {mayDecide && view.total > 1 && <ReviewBulk view={view} />}
       </Group>
       {mayDecide && !review.editable && (
         <Text size="sm" c="dimmed">
           These records can be excluded but not edited.
         </Text>
       )}
-      {mayDecide && view.total > 1 && <ReviewBulk view={view} />}
       {view.total === 0 ? (
         <Text size="sm" c="dimmed">
           {review.records_total === 0 ? "There are no records." : "No record has errors."}

@@ -1,5 +1,5 @@
-import { Anchor, Group, Paper, Stack, Text } from "@mantine/core";
-import { Link } from "wouter";
+import { Anchor, Group, NativeSelect, Paper, Stack, Text } from "@mantine/core";
+import { Link, useSearchParams } from "wouter";
 import { onTimeoutName } from "#domain/labels/states.ts";
 
 import type { Review } from "../parts/answers.ts";
@@ -15,7 +15,7 @@ export function ReviewListPage() {
   const reviews = useRead(listReviews, {}, { live: true });
   return (
     <>
-      <PageHead title="Reviews" about="Runs that await a decision, longest wait first." />
+      <PageHead title="Reviews" about="Runs that await a decision." />
       <Reading of={reviews}>
         {({ items }) =>
           items.length === 0 ? (
@@ -24,10 +24,73 @@ export function ReviewListPage() {
               records. When one does, it is here.
             </EmptyState>
           ) : (
-            <ReviewList reviews={items} />
+            <OpenReviews reviews={items} />
           )
         }
       </Reading>
+    </>
+  );
+}
+
+const errorsOf = ({ records_total: total, records_valid: valid }: Review): number => total - valid;
+/** Those that never time out come last. */
+const endOf = ({ expires_at: at }: Review): number => (at === null ? Infinity : Date.parse(at));
+
+/** The service lists them by their waiting time; all of them are here, and so are sorted here. */
+const ORDERS: Readonly<Record<string, readonly [name: string, compare: (a: Review, b: Review) => number]>> = {
+  "": ["Longest wait first", () => 0],
+  newest: ["Newest first", (a, b) => Date.parse(b.created_at) - Date.parse(a.created_at)],
+  expiry: ["Next to time out first", (a, b) => endOf(a) - endOf(b)],
+  errors: ["Most errors first", (a, b) => errorsOf(b) - errorsOf(a)],
+};
+
+/** Open reviews, to choose from and to sort. Both are in the URL. */
+function OpenReviews({ reviews }: { readonly reviews: readonly Review[] }) {
+  const [search, setSearch] = useSearchParams();
+  const set = (name: string, value: string): void =>
+    setSearch((before) => {
+      const after = new URLSearchParams(before);
+      if (value === "") after.delete(name);
+      else after.set(name, value);
+      return after;
+    });
+  const given = (name: string): string => search.get(name) ?? "";
+  const shown = reviews.filter(
+    ({ blueprint, account }) =>
+      [blueprint, ""].includes(given("blueprint")) && [account, ""].includes(given("account")),
+  );
+  const [, compare] = ORDERS[given("sort")] ?? ["", () => 0];
+  const choiceOf = (label: string, name: "blueprint" | "account") => {
+    const values = [...new Set([...reviews.map((review) => review[name]), given(name)])].filter(Boolean);
+    if (values.length < 2) return null;
+    return (
+      <NativeSelect
+        label={label}
+        value={given(name)}
+        onChange={(event) => set(name, event.currentTarget.value)}
+        data={[{ value: "", label: "All" }, ...values.toSorted().map((value) => ({ value, label: value }))]}
+      />
+    );
+  };
+  return (
+    <>
+      {reviews.length > 1 && (
+        <search className="filters" aria-label="Filters">
+          {choiceOf("Blueprint", "blueprint")}
+          {choiceOf("Account", "account")}
+          <NativeSelect
+            label="Order"
+            value={given("sort")}
+            onChange={(event) => set("sort", event.currentTarget.value)}
+            data={Object.entries(ORDERS).map(([value, [label]]) => ({ value, label }))}
+          />
+        </search>
+      )}
+      {shown.length === 0 ? (
+        <EmptyState title="No reviews match">Try fewer filters.</EmptyState>
+      ) : (
+        <ReviewList reviews={shown.toSorted(compare)} />
+      )}
     </>
   );
 }
@@ -39,30 +102,35 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
         <Paper component="li" key={review.id} withBorder radius="lg" p="md" className="card-link">
           <Group justify="space-between" align="flex-start" gap="sm">
             <div className="grow">
-              <Anchor
-                component={Link}
-                href={`/reviews/${review.id}`}
-                fw={600}
-                className="stretched any-break"
-              >
-                {review.title}
-              </Anchor>
+              {/* Whose it is comes first: many reviews have the same title. */}
               <Text size="sm" className="any-break">
-                {[
-                  review.run_name,
-                  ...Object.entries(review.metadata).map(([name, value]) => `${name}: ${value}`),
-                ]
-                  .filter((text) => text !== null)
-                  .join(" · ")}
+                {review.run_name !== null && <b>{review.run_name}</b>}
+                {Object.entries(review.metadata).map(([name, value], index) => (
+                  <span key={name}>
+                    {(index > 0 || review.run_name !== null) && " · "}
+                    {name}: {value}
+                  </span>
+                ))}
               </Text>
               <Text size="sm" c="dimmed" className="any-break">
-                {review.blueprint} · {review.account}
+                <Anchor
+                  component={Link}
+                  href={`/reviews/${review.id}`}
+                  fw={600}
+                  size="sm"
+                  className="stretched any-break"
+                >
+                  {review.title}
+                </Anchor>{" "}
+                · {review.blueprint} · {review.account}
               </Text>
             </div>
             <div>
-              <Text size="sm">{countRecords(review)}</Text>
-              <Text size="sm" c="dimmed">
-                requested <Time at={review.created_at} />
+              <Text size="sm">
+                {countRecords(review)},{" "}
+                <Text span c="dimmed" inherit>
+                  requested <Time at={review.created_at} />
+                </Text>
               </Text>
               {review.expires_at !== null && (
                 <Text size="sm" component="div">

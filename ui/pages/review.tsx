@@ -91,7 +91,15 @@ function ReviewFacts({ review }: { readonly review: Review }) {
   const { may } = useSignedIn();
   return (
     <Facts
+      isInline
       of={[
+        ["Waiting since", <Time key="since" at={review.created_at} isExact />],
+        [
+          onTimeoutName(review.on_timeout),
+          review.status === "open" && review.expires_at !== null ? (
+            <Time key="end" at={review.expires_at} />
+          ) : null,
+        ],
         [
           "Run ID",
           <Copyable key="run" text={review.run_id} shown={shortId(review.run_id)} name="the run ID" />,
@@ -113,14 +121,6 @@ function ReviewFacts({ review }: { readonly review: Review }) {
           <LinkIf key="account" to={may("config.read") && `/accounts/${review.account}`}>
             {review.account}
           </LinkIf>,
-        ],
-        ["Waiting since", <Time key="since" at={review.created_at} isExact />],
-        ["Records", `${review.records_total}, ${review.records_total - review.records_valid} with errors`],
-        [
-          onTimeoutName(review.on_timeout),
-          review.status === "open" && review.expires_at !== null ? (
-            <Time key="end" at={review.expires_at} />
-          ) : null,
         ],
       ]}
     />

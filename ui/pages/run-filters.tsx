@@ -1,5 +1,4 @@
-import { Button, CloseButton, Group, NativeSelect, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
+import { Button, CloseButton, Group, NativeSelect } from "@mantine/core";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import type { RunStatus } from "#domain/run.ts";
@@ -7,6 +6,7 @@ import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
 import { listAccounts, listBlueprints } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { useNow } from "../parts/now.ts";
+import { SearchField } from "../parts/search-field.tsx";
 import styles from "./run-filters.module.css";
 
 /** Filters in the URL, with the names of the API's parameters. */
@@ -74,9 +74,23 @@ export function RunFilters() {
         else after.set(name, value);
       return after;
     });
+  const [isOpen, setIsOpen] = useState(false);
+  const inUse = ["blueprint", "account", "status", "last"].filter((name) => search.get(name)).length;
   return (
-    <search className={styles["filters"]} aria-label="Filters">
-      <SearchField value={search.get("q") ?? ""} onSearch={(q) => set({ q })} />
+    <search className={styles["filters"]} aria-label="Filters" data-open={isOpen}>
+      <SearchField
+        className={styles["search"] ?? ""}
+        label="Name or metadata"
+        placeholder="Part of a name, a customer, an order"
+      />
+      <Button
+        className={styles["toggle"] ?? ""}
+        variant="default"
+        aria-expanded={isOpen}
+        onClick={() => setIsOpen(!isOpen)}
+      >
+        {inUse === 0 ? "Filters" : `Filters (${inUse})`}
+      </Button>
       <DocumentFilters search={search} onChange={set} />
       <Chips
         label="Status"
@@ -92,37 +106,6 @@ export function RunFilters() {
       />
       <Others search={search} onRemove={(name) => set({ [name]: "" })} />
     </search>
-  );
-}
-
-const PAUSE_MS = 250;
-
-function SearchField({
-  value,
-  onSearch,
-}: {
-  readonly value: string;
-  readonly onSearch: (q: string) => void;
-}) {
-  const [typed, setTyped] = useState(value);
-  const [last, setLast] = useState(value);
-  const ask = useDebouncedCallback((text: string) => onSearch(text.trim()), PAUSE_MS);
-  // It was changed elsewhere: by the browser's Back button, or by "Clear filters".
-  if (value !== last) {
-    setLast(value);
-    if (value !== typed.trim()) setTyped(value);
-  }
-  return (
-    <TextInput
-      className={styles["search"] ?? ""}
-      label="Name or metadata"
-      placeholder="Part of a name, a customer, an order"
-      value={typed}
-      onChange={(event) => {
-        setTyped(event.currentTarget.value);
-        ask(event.currentTarget.value);
-      }}
-    />
   );
 }
 
@@ -216,7 +199,12 @@ function Others({
   });
   if (given.length === 0) return null;
   return (
-    <Group gap={4} component="fieldset" aria-label="More filters" className={styles["chips"] ?? ""}>
+    <Group
+      gap={4}
+      component="fieldset"
+      aria-label="More filters"
+      className={`${styles["chips"]} ${styles["others"]}`}
+    >
       {given.map(({ name, text }) => (
         <span key={name} className={styles["given"]}>
           <span className={styles["text"]} title={text}>

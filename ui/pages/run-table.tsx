@@ -40,6 +40,7 @@ export function RunTable({ runs, selection }: TableProps) {
             <Table.Th className={styles["name"] ?? ""}>Run</Table.Th>
             <Table.Th className={styles["customer"] ?? ""}>Metadata</Table.Th>
             <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>
+            <Table.Th className={styles["account"] ?? ""}>Account</Table.Th>
             <Table.Th className={styles["state"] ?? ""}>Status</Table.Th>
             <Table.Th className={styles["age"] ?? ""}>Triggered</Table.Th>
             <Table.Th className={styles["took"] ?? ""}>Duration</Table.Th>
@@ -78,8 +79,11 @@ function RunRow({ run, selection }: { readonly run: ListedRun; readonly selectio
       <Table.Td className={styles["customer"] ?? ""} title={metadataText(run.metadata)}>
         {customer}
       </Table.Td>
-      <Table.Td className={styles["blueprint"] ?? ""} title={`${blueprint} · ${run.account}`}>
-        <span>{blueprint}</span> <span className={styles["quiet"]}>{run.account}</span>
+      <Table.Td className={styles["blueprint"] ?? ""} title={blueprint}>
+        {blueprint}
+      </Table.Td>
+      <Table.Td className={styles["account"] ?? ""} title={run.account}>
+        {run.account}
       </Table.Td>
       <Table.Td className={styles["state"] ?? ""} title={run.failure_detail ?? undefined}>
         <RunStatusMark status={run.status} step={run.progress_step} />{" "}

@@ -32,7 +32,10 @@ export function RunTimeline(props: {
           <span>Step</span>
           <span>State</span>
           <span className={styles["counts"]}>Records in → out</span>
-          <span />
+          <span className={styles["scale"]}>
+            <span>Start</span>
+            <span>{formatDuration(timeline.toMs - timeline.fromMs)}</span>
+          </span>
           <span className={styles["took"]}>Duration</span>
         </li>
         {timeline.phases.map((phase) => (

@@ -1,18 +1,18 @@
-import { Anchor, Group, SimpleGrid, Table, Text } from "@mantine/core";
+import { Anchor, SimpleGrid, Table, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
-import { Facts } from "../parts/facts.tsx";
 import { LinkIf } from "../parts/link-if.tsx";
 import { Section } from "../parts/section.tsx";
 
-/** What the trigger brought: inputs, metadata, credentials, and what nobody asked for. */
+/** What the trigger brought, apart from the metadata at the page's head. Without anything, it takes no place. */
 export function TriggerContent({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
-  const metadata = Object.entries(run.metadata);
+  const sections = [run.ignored_keys, run.inputs, run.credentials].filter((each) => each.length > 0);
+  if (sections.length === 0) return null;
   return (
-    <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
+    <SimpleGrid cols={{ base: 1, lg: Math.min(sections.length, 2) }} spacing="xl">
       {run.ignored_keys.length > 0 && (
         <Section title="Ignored keys">
           <Text size="sm" c="dimmed" mb="sm">
@@ -24,13 +24,8 @@ export function TriggerContent({ run }: { readonly run: Run }) {
           />
         </Section>
       )}
-      <Section title="Metadata">
-        {metadata.length === 0 ? <None>The trigger had none.</None> : <Facts of={metadata} />}
-      </Section>
-      <Section title="Inputs">
-        {run.inputs.length === 0 ? (
-          <None>{run.purged_at === null ? "The trigger had none." : "Purged."}</None>
-        ) : (
+      {run.inputs.length > 0 && (
+        <Section title="Inputs">
           <Rows
             heads={["Input", "Kind", "Size"]}
             rows={run.inputs.map((input) => [
@@ -46,12 +41,10 @@ export function TriggerContent({ run }: { readonly run: Run }) {
               formatBytes(input.size_bytes),
             ])}
           />
-        )}
-      </Section>
-      <Section title="Credentials">
-        {run.credentials.length === 0 ? (
-          <None>The Blueprint needs none.</None>
-        ) : (
+        </Section>
+      )}
+      {run.credentials.length > 0 && (
+        <Section title="Credentials">
           <Rows
             heads={["Slot", "Credential", "Strategy"]}
             rows={run.credentials.map((each) => [
@@ -71,8 +64,8 @@ export function TriggerContent({ run }: { readonly run: Run }) {
               ),
             ])}
           />
-        )}
-      </Section>
+        </Section>
+      )}
     </SimpleGrid>
   );
 }
@@ -86,14 +79,6 @@ function CredentialName({
   const { may } = useSignedIn();
   return <LinkIf to={!isDeleted && may("credential.read") && `/credentials/${id}`}>{name ?? id}</LinkIf>;
 }
-
-const None = ({ children }: { readonly children: ReactNode }) => (
-  <Group>
-    <Text size="sm" c="dimmed">
-      {children}
-    </Text>
-  </Group>
-);
 
 function Rows({
   heads,

@@ -1,5 +1,5 @@
 import { blueprintWaitName } from "#domain/labels/states.ts";
-import { Anchor, Group, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
 import { readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
@@ -82,9 +82,9 @@ function RunNotes({ run }: { readonly run: Run }) {
       {run.status === "failed" && <RunFailure run={run} />}
       {review && (
         <Note tone="waiting" title="This run awaits a review">
-          <Anchor component={Link} href={`/reviews/${review.id}`} size="sm">
+          <Button component={Link} href={`/reviews/${review.id}`} size="xs" mt="xs">
             Open the review
-          </Anchor>
+          </Button>
         </Note>
       )}
       {run.blueprint === null && <TestLoginNote run={run} />}

@@ -1,3 +1,5 @@
+import { wordsOf } from "../parts/words-of.ts";
+
 /** A property of a JSON Schema that one field of a form can take. */
 export interface SchemaField {
   readonly name: string;
@@ -24,7 +26,7 @@ export function fieldsOfSchema(schema: unknown): readonly SchemaField[] | null {
     if (kind === null || !isObject(property)) return null;
     fields.push({
       name,
-      label: textOf(property["title"]) ?? name,
+      label: textOf(property["title"]) ?? wordsOf(name),
       about: textOf(property["description"]),
       kind,
       options: kind === "choice" ? (property["enum"] as readonly string[]) : [],

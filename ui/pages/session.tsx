@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useParams } from "wouter";
 import {
   linkCredentialSession,
@@ -79,7 +79,7 @@ function SessionLink({ session }: { readonly session: Session }) {
         Not submitted yet. The link expires <Time at={session.expires_at} />.
       </Text>
       {may("session.manage") && (
-        <>
+        <Group gap="xs" align="flex-start">
           <GetLink session={session} />
           <AskButton
             to={revokeCredentialSession}
@@ -93,7 +93,7 @@ function SessionLink({ session }: { readonly session: Session }) {
             Its link stops working now. An end user who has the form open can&apos;t submit it. This
             can&apos;t be undone.
           </AskButton>
-        </>
+        </Group>
       )}
     </Stack>
   );
@@ -129,7 +129,7 @@ function About({ session }: { readonly session: Session }) {
   return (
     <Facts
       of={[
-        ["ID", <Copyable key="id" text={session.id} name="the ID" />],
+        ["ID", <Copyable key="id" text={session.id} shown={shortId(session.id)} name="the ID" />],
         ["Metadata", session.metadata && <References key="metadata" of={session.metadata} />],
         [
           "Credential",

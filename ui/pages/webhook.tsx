@@ -20,6 +20,7 @@ import { Facts } from "../parts/facts.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
+import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
 import { Events, NewSecret } from "./webhook-list.tsx";
@@ -71,7 +72,7 @@ function About({ webhook }: { readonly webhook: Webhook }) {
   return (
     <Facts
       of={[
-        ["ID", <Copyable key="id" text={webhook.id} name="the ID" />],
+        ["ID", <Copyable key="id" text={webhook.id} shown={shortId(webhook.id)} name="the ID" />],
         ["Account", webhook.account],
         ["Events", <Events key="events" of={webhook.events} />],
         ["Description", webhook.description || null],

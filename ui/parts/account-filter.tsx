@@ -3,8 +3,8 @@ import { useSearchParams } from "wouter";
 import { listAccounts } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 
-/** A filter by account, stored in the URL. Hidden if there is only one account. */
-export function AccountFilter() {
+/** A filter by account, stored in the URL. Hidden if there is only one account. `mb`: 0 beside other filters. */
+export function AccountFilter({ mb = "md" }: { readonly mb?: "md" | 0 }) {
   const [search, setSearch] = useSearchParams();
   const { may } = useSignedIn();
   const accounts = useRead(listAccounts, {}, { enabled: may("config.read") });
@@ -16,13 +16,19 @@ export function AccountFilter() {
       value={search.get("account") ?? ""}
       onChange={(event) => {
         const { value } = event.currentTarget;
-        setSearch(value === "" ? new URLSearchParams() : new URLSearchParams({ account: value }));
+        setSearch((before) => {
+          const after = new URLSearchParams(before);
+          after.delete("cursor");
+          if (value === "") after.delete("account");
+          else after.set("account", value);
+          return after;
+        });
       }}
       data={[
         { value: "", label: "All" },
         ...items.map(({ account, name }) => ({ value: account, label: name })),
       ]}
-      mb="md"
+      mb={mb}
       maw={320}
     />
   );

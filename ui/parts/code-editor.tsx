@@ -70,6 +70,7 @@ export function CodeEditor(props: EditorProps) {
         extensions: [
           EditorView.cspNonce.of(nonce),
           basicSetup,
+          EditorView.lineWrapping,
           yaml(),
           completion.current.of([]),
           shade.current.of([]),

@@ -1,6 +1,6 @@
 import { Group, NativeSelect, SegmentedControl, Skeleton, Stack, Text } from "@mantine/core";
 import { keepPreviousData } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Language } from "#domain/language.ts";
 import { previewForm } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
@@ -21,6 +21,8 @@ const LANGUAGE_NAMES: Readonly<Record<Language, string>> = {
 };
 const LANGUAGE_CHOICES = Object.entries(LANGUAGE_NAMES).map(([value, label]) => ({ value, label }));
 
+const FRAME_BORDER_PX = 2;
+
 type Screen = "phone" | "desktop";
 type Scheme = "light" | "dark";
 
@@ -29,6 +31,8 @@ export function FormPreview({ document }: { readonly document: string }) {
   const [language, setLanguage] = useState<Language>("en");
   const [screen, setScreen] = useState<Screen>("desktop");
   const [scheme, setScheme] = useState<Scheme>("light");
+  const frame = useRef<HTMLIFrameElement>(null);
+  useEffect(() => fitToContent(frame.current), [screen]);
   const preview = useRead(
     previewForm,
     { body: { text: document, language, scheme } },
@@ -67,6 +71,7 @@ export function FormPreview({ document }: { readonly document: string }) {
         !preview.error && <Skeleton h={640} radius="lg" />
       ) : (
         <iframe
+          ref={frame}
           className={styles["frame"]}
           title="The hosted page"
           data-screen={screen}
@@ -74,6 +79,7 @@ export function FormPreview({ document }: { readonly document: string }) {
           // It inherits the dashboard's Content-Security-Policy: only the service's own scripts, styles and images.
           sandbox="allow-same-origin allow-scripts"
           srcDoc={preview.data.page}
+          onLoad={(event) => fitToContent(event.currentTarget)}
         />
       )}
       <Text size="sm" c="dimmed">
@@ -81,6 +87,15 @@ export function FormPreview({ document }: { readonly document: string }) {
       </Text>
     </Stack>
   );
+}
+
+/** As high as its page, whose last part is the button. */
+function fitToContent(frame: HTMLIFrameElement | null): void {
+  const page = frame?.contentDocument?.documentElement;
+  if (!frame || !page) return;
+  // A page is at least as high as its window.
+  frame.style.height = "0";
+  frame.style.height = `${page.scrollHeight + FRAME_BORDER_PX}px`;
 }
 
 function Choice<T extends string>(props: {

@@ -65,15 +65,18 @@ export function Time(props: {
   );
 }
 
-/** 850 ms, 12.3 s, 4 min 10 s, 2 h 5 min, 30 days. */
+/** 850 ms, 12.3 s, 4 min 10 s, 2 h 5 min, 30 days; 5 min without "0 s". */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
   const days = ms / 86_400_000;
   if (days >= 2 && Number.isInteger(days)) return `${days} days`;
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const [large, small] =
+    minutes < 60
+      ? [`${minutes} min`, `${Math.floor((ms % 60_000) / 1_000)} s`]
+      : [`${Math.floor(minutes / 60)} h`, `${minutes % 60} min`];
+  return small.startsWith("0 ") ? large : `${large} ${small}`;
 }
 
 /** From one time to another, or until now. */

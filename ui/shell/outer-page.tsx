@@ -1,9 +1,14 @@
-import { Center, Paper, Stack, Title } from "@mantine/core";
+import { Center, Paper, Stack, Text, Title } from "@mantine/core";
 import { useEffect, type ReactNode } from "react";
 import { Brand } from "./brand.tsx";
 
 /** A page before the dashboard itself: one card in the middle. */
-export function OuterPage({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+export function OuterPage(props: {
+  readonly title: string;
+  readonly about?: string;
+  readonly children: ReactNode;
+}) {
+  const { title, about, children } = props;
   useEffect(() => {
     document.title = `${title} · Latchkey`;
   }, [title]);
@@ -13,7 +18,14 @@ export function OuterPage({ title, children }: { readonly title: string; readonl
         <Brand />
         <Paper withBorder p="xl" radius="lg" shadow="xs">
           <Stack gap="md">
-            <Title order={1}>{title}</Title>
+            <div>
+              <Title order={1}>{title}</Title>
+              {about !== undefined && (
+                <Text size="sm" c="dimmed" className="any-break">
+                  {about}
+                </Text>
+              )}
+            </div>
             {children}
           </Stack>
         </Paper>

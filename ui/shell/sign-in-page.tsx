@@ -20,7 +20,7 @@ export function SignInPage() {
       </OuterPage>
     );
   return (
-    <OuterPage title="Sign in">
+    <OuterPage title="Sign in" about={`To ${location.host}`}>
       <Stack gap="md">
         {oidc && <ProviderButton label={oidc.label} />}
         {oidc && byPassword && <Divider label="or" />}
