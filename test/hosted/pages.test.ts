@@ -242,6 +242,14 @@ suite("the form again, with errors", () => {
     for (const link of links) assert.equal($(link).length, 1);
   });
 
+  test("many problems have their labels as well, which a phone shows instead", () => {
+    const keys = FIELDS.slice(0, 3).map(({ key }) => key);
+    const many = form({ errors: new Map(keys.map((key) => [key, issue("required")])) });
+    assert.equal(many("[role=alert][data-many] li .short").length, 3);
+    assert.match(many("[role=alert] li .whole").first().text(), / is required\.$/);
+    assert.equal($("[role=alert] .short").length, 0);
+  });
+
   test("ties each message to its control", () => {
     assert.deepEqual(
       $("[aria-invalid=true]")

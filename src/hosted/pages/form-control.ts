@@ -29,7 +29,15 @@ export function renderControl(
   const id = controlId(field.key);
   const said = field.help === null ? null : textIn(field.help, language);
   const helpText = said ?? (field.type === "totp_secret" ? texts.totp_help : null);
-  const help = helpText !== null && html`<p class="help" id="${id}-help">${helpText}</p>`;
+  const paragraph = helpText !== null && html`<p class="help" id="${id}-help">${helpText}</p>`;
+  // The strategy's own help is short and seen; ours is for those who don't know what the field wants.
+  const isOurs = said === null && helpText !== null;
+  const help = isOurs
+    ? html`<details class="where">
+        <summary>${texts.totp_where}</summary>
+        ${paragraph}
+      </details>`
+    : paragraph;
   const wrong =
     error !== undefined &&
     html`<p class="error" id="${id}-error"><span class="unseen">${texts.error} </span>${error}</p>`;

@@ -2,7 +2,7 @@ import type { Brand } from "#domain/branding.ts";
 import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
-import { html, type Html } from "#lib/html.ts";
+import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import { directionOf, say, plainText, type Wording } from "#hosted/texts/texts.ts";
 import { LOCK, renderBrandTile, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
@@ -177,9 +177,12 @@ function explain(wording: Wording, { fields, errors }: FormPage): ReadonlyMap<st
   );
 }
 
+/** So many messages fill the first screen of a phone. */
+const MANY = 3;
+
 /** A summary of all problems with links to the controls; announced when the page opens. */
 function renderSummary(
-  { texts }: Wording,
+  { texts, language }: Wording,
   { fields, framed }: FormPage,
   messages: ReadonlyMap<string, string>,
 ): Html {
@@ -187,10 +190,23 @@ function renderSummary(
   const general = [...messages]
     .filter(([key]) => !keys.has(key))
     .map(([, message]) => html`<li>${message}</li>`);
-  const ofFields = fields
-    .filter((field) => messages.has(field.key))
-    .map((field) => html`<li><a href="#${controlId(field.key)}">${messages.get(field.key)}</a></li>`);
-  return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
+  const wrong = fields.filter((field) => messages.has(field.key));
+  // On a phone, many of them are shown as their labels: the messages stand at the fields.
+  const isMany = wrong.length >= MANY;
+  const linkText = ({ key, label }: StrategyField): HtmlPart => {
+    if (!isMany) return messages.get(key);
+    const whole = html`<span class="whole">${messages.get(key)}</span>`;
+    return html`${whole}<span class="short"><bdi>${textIn(label, language)}</bdi></span>`;
+  };
+  const ofFields = wrong.map(
+    (field) => html`<li><a href="#${controlId(field.key)}">${linkText(field)}</a></li>`,
+  );
+  return html`<div
+    class="summary"
+    role="alert"
+    tabindex="-1"
+    ${isMany && html` data-many`}${framed === undefined && AUTOFOCUS}
+  >
     <h2>${texts.check_entries}</h2>
     <ul>
       ${general}${ofFields}

@@ -34,8 +34,8 @@ export const renderBrand = ({ base, brand }: Shell): Html | false =>
 
 const renderBack = ({ wording }: Shell, back: string | null): Html | false =>
   back !== null &&
-  html`<p class="lead">
-    <a href="${back}">${say(wording, "continue_to", { host: new URL(back).host })}</a>
+  html`<p class="way">
+    <a class="button" href="${back}">${say(wording, "continue_to", { host: new URL(back).host })}</a>
   </p>`;
 
 const CHECK = html`<svg viewBox="0 0 24 24" focusable="false">
@@ -63,7 +63,9 @@ export function renderSuccess(
 ): Html {
   const { texts } = shell.wording;
   const success = saySuccess(shell.wording, account, system);
-  return renderMessage(shell, back, "done", texts.success_heading, success, texts.close_now);
+  // With a way back, that is what to do next.
+  const next = back === null ? [texts.close_now] : [];
+  return renderMessage(shell, back, "done", texts.success_heading, success, ...next);
 }
 
 export const saySuccess = (wording: Wording, account: string, system: string): HtmlPart =>

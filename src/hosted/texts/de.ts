@@ -56,6 +56,7 @@ export const de: Texts = {
     "Es wurde nichts gesendet, und Ihre Eingaben sind noch da. Bitte prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
   totp_help:
     "Der geheime Schlüssel, mit dem Ihre Authenticator-App eingerichtet wurde, oder der ganze otpauth://-Link. Er steht neben dem QR-Code.",
+  totp_where: "Wo finde ich ihn?",
   qr_choose: "Bild des QR-Codes einlesen",
   qr_local: "Das Bild bleibt auf Ihrem Gerät.",
   qr_reading: "Das Bild wird gelesen …",

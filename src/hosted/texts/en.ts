@@ -50,6 +50,7 @@ export const en = {
     "Nothing was sent, and what you entered is still here. Please check your internet connection and try again.",
   totp_help:
     "The secret key that your authenticator app was set up with, or the whole otpauth:// link. It is shown beside the QR code.",
+  totp_where: "Where do I find it?",
   qr_choose: "Scan a picture of the QR code",
   qr_local: "The picture stays on your device.",
   qr_reading: "Reading the picture…",

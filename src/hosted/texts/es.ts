@@ -53,6 +53,7 @@ export const es: Texts = {
     "No se ha enviado nada, y lo que ha introducido sigue aquí. Compruebe su conexión a internet e inténtelo de nuevo.",
   totp_help:
     "La clave secreta con la que se configuró su aplicación de autenticación, o el enlace otpauth:// completo. Aparece junto al código QR.",
+  totp_where: "¿Dónde la encuentro?",
   qr_choose: "Escanear una imagen del código QR",
   qr_local: "La imagen no sale de su dispositivo.",
   qr_reading: "Leyendo la imagen…",

@@ -54,6 +54,7 @@ export const fr: Texts = {
     "Rien n’a été envoyé, et votre saisie est toujours là. Veuillez vérifier votre connexion Internet et réessayer.",
   totp_help:
     "La clé secrète avec laquelle votre application d’authentification a été configurée, ou le lien otpauth:// complet. Elle est affichée à côté du code QR.",
+  totp_where: "Où la trouver ?",
   qr_choose: "Scanner une image du code QR",
   qr_local: "L’image reste sur votre appareil.",
   qr_reading: "Lecture de l’image…",

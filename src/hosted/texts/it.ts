@@ -51,6 +51,7 @@ export const it: Texts = {
     "Non è stato inviato nulla e ciò che hai inserito è ancora qui. Controlla la connessione a internet e riprova.",
   totp_help:
     "La chiave segreta con cui è stata configurata la tua app di autenticazione, oppure l’intero link otpauth://. È mostrata accanto al codice QR.",
+  totp_where: "Dove la trovo?",
   qr_choose: "Scansiona un’immagine del codice QR",
   qr_local: "L’immagine resta sul tuo dispositivo.",
   qr_reading: "Lettura dell’immagine…",

@@ -52,6 +52,7 @@ export const nl: Texts = {
     "Er is niets verzonden en wat u hebt ingevoerd staat er nog. Controleer uw internetverbinding en probeer het opnieuw.",
   totp_help:
     "De geheime sleutel waarmee uw authenticator-app is ingesteld, of de volledige otpauth://-link. Deze staat naast de QR-code.",
+  totp_where: "Waar vind ik deze?",
   qr_choose: "Een afbeelding van de QR-code scannen",
   qr_local: "De afbeelding blijft op uw apparaat.",
   qr_reading: "De afbeelding wordt gelezen…",

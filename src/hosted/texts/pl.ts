@@ -51,6 +51,7 @@ export const pl: Texts = {
   unsent: "Nic nie wysłano, a wpisane dane nadal tu są. Sprawdź połączenie z internetem i spróbuj ponownie.",
   totp_help:
     "Tajny klucz, za pomocą którego skonfigurowano aplikację uwierzytelniającą, albo cały link otpauth://. Jest widoczny obok kodu QR.",
+  totp_where: "Gdzie go znajdę?",
   qr_choose: "Zeskanuj obraz kodu QR",
   qr_local: "Obraz pozostaje na Twoim urządzeniu.",
   qr_reading: "Odczytywanie obrazu…",

@@ -53,6 +53,7 @@ export const pt: Texts = {
     "Nada foi enviado, e os dados digitados continuam aqui. Verifique a sua conexão à internet e tente novamente.",
   totp_help:
     "A chave secreta com que a sua aplicação de autenticação foi configurada, ou o link otpauth:// completo. Aparece ao lado do código QR.",
+  totp_where: "Onde a encontro?",
   qr_choose: "Ler uma imagem do código QR",
   qr_local: "A imagem não sai do seu dispositivo.",
   qr_reading: "A ler a imagem…",
