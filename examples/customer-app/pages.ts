@@ -108,9 +108,19 @@ const TONES: Readonly<Record<string, string>> = { completed: "good", failed: "ba
 const statusPill = (run: RunStatus): Html =>
   html`<span class="pill status ${TONES[run.status] ?? "moving"}">${stepOf(run)}</span>`;
 
+/** What an end user of Ledgerly understands of each step. */
+const STEPS: Readonly<Record<string, string>> = {
+  queued: "Starting",
+  authenticating: "Signing in",
+  running: "Fetching",
+  awaiting_review: "Being checked",
+  completed: "Done",
+  failed: "Failed",
+  cancelled: "Cancelled",
+};
+
 /** Unknown steps are progress like any other. */
-const stepOf = ({ status, progress_step: step }: RunStatus): string =>
-  step === status ? status : `${status} (${step.replaceAll("_", " ")})`;
+const stepOf = ({ progress_step: step }: RunStatus): string => STEPS[step] ?? "In progress";
 
 export function runPage({ fetch, run }: ShownRun, results: RunResults | null): Html {
   return document(
@@ -135,7 +145,7 @@ function resultTable(key: string, set: ResultSet | string): Html {
   const { records, totalRecords: total } = set;
   const columns = Object.keys(records[0]?.data ?? {});
   const wrong = records.filter(({ errors }) => errors.length > 0).length;
-  return html`<h2>${key}: ${total} records</h2>
+  return html`<h2>${titleOf(key)}: ${total} ${total === 1 ? "record" : "records"}</h2>
     <p class="from">
       ${wrong === 0 ? "All of them are good." : `${wrong} to be checked.`}
       ${total > ROWS_MAX && `The first ${ROWS_MAX} are shown.`}
@@ -143,8 +153,8 @@ function resultTable(key: string, set: ResultSet | string): Html {
     <div class="table" tabindex="0" role="region" aria-label="${key}">
       <table>
         <tr>
-          ${columns.map((column) => html`<th class="${isNumeric(records, column) && "number"}">${column}</th>`)}
-          <th>to be checked</th>
+          ${columns.map((column) => html`<th class="${isNumeric(records, column) && "number"}">${titleOf(column)}</th>`)}
+          <th>To be checked</th>
         </tr>
         ${records.slice(0, ROWS_MAX).map(
           ({ data, errors }) =>
@@ -156,6 +166,11 @@ function resultTable(key: string, set: ResultSet | string): Html {
       </table>
     </div>`;
 }
+
+const titleOf = (key: string): string => {
+  const words = key.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
 
 const isNumeric = (records: ResultSet["records"], column: string): boolean =>
   records.every(({ data }) => typeof data[column] === "number");
