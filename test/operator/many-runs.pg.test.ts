@@ -8,10 +8,10 @@ import { getRun, listRuns, type RunQuery } from "#actions/operators/list-runs.ts
 import { searchAll } from "#actions/operators/search.ts";
 import { indexRuns } from "#actions/upkeep/index-runs.ts";
 import type { TestDatabase } from "../database.ts";
-import { testInAll } from "../tiers.ts";
+import { testInAll, tier } from "../tiers.ts";
 import { openPlanted } from "./plant-rows.ts";
 
-const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? 20_000);
+const RUNS = Number(process.env["LATCHKEY_PLANTED_RUNS"] ?? (tier === "all" ? 100_000 : 20_000));
 const ROUNDS = 20;
 /** More than are looked up by their ids, and none of the newest. */
 const OLD = 1_500;
