@@ -142,6 +142,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   secrets.deleteSecret,
   webhooks.listWebhooks,
   webhooks.createWebhook,
+  webhooks.updateWebhook,
   webhooks.rotateWebhook,
   webhooks.disableWebhook,
   webhooks.enableWebhook,

@@ -39,7 +39,12 @@ export function webhooksThere(service: RemoteService): WebhookWork {
     list,
     create: async ({ account, url, events, description }) =>
       await service.call(contract.createWebhook, {
-        body: { account, url, events: [...events], description },
+        body: { ...(account !== null && { account }), url, events: [...events], description },
+      }),
+    update: async (id, { events, description }) =>
+      await service.call(contract.updateWebhook, {
+        params: { webhookId: id },
+        body: { ...(events && { events: [...events] }), ...(description !== undefined && { description }) },
       }),
     read: async (id) => {
       const found = (await list(undefined)).find((each) => each.id === id);

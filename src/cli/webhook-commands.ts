@@ -7,7 +7,8 @@ import type { DeliveryState } from "#domain/webhook.ts";
 /** One delivery, with its content and its attempts. */
 export interface ShownDelivery {
   readonly eventId: string;
-  readonly body: string;
+  /** null: it can't be rendered. */
+  readonly body: string | null;
   readonly attempts: readonly ListedAttempt[];
 }
 
@@ -21,6 +22,10 @@ export interface WebhookWork {
     page: { readonly state: DeliveryState | null; readonly limit: number },
   ): Promise<readonly ListedDelivery[]>;
   delivery(id: string, eventId: string): Promise<ShownDelivery>;
+  update(
+    id: string,
+    change: { readonly events?: readonly string[]; readonly description?: string },
+  ): Promise<void>;
   rotate(
     id: string,
     overlapMs: number,

@@ -82,7 +82,7 @@ const endpointTable = (rows: readonly WebhookEndpoint[]): string =>
     ["ID", "ACCOUNT", "URL", "EVENTS", "STATE", "CREATED"],
     rows.map((row) => [
       row.id,
-      row.account,
+      row.account ?? "operators",
       plain(row.url),
       row.events.join(","),
       names[endpointState(row)],
@@ -135,8 +135,8 @@ async function showDelivery(
   const found = await onWebhooks(composition, async (webhooksAt) => await webhooksAt.delivery(id, eventId));
   const { body, attempts } = found;
   if (asJson) return printItem(found);
-  const { type } = JSON.parse(body) as { readonly type: string };
-  print(`${found.eventId}  ${type}\n\n${body}\n`);
+  const type = body === null ? "" : (JSON.parse(body) as { readonly type: string }).type;
+  print(`${found.eventId}  ${type}\n\n${body ?? "It can't be rendered."}\n`);
   if (attempts.length === 0) return print("There was no attempt yet.");
   print(
     table(

@@ -1,8 +1,7 @@
 import type { Database } from "#db/connection/pool.ts";
-import { renderEvent } from "#domain/webhook.ts";
 import type { Composition } from "./composition.ts";
 import { openOwnSigning } from "./own-signing.ts";
-import { CommandFailed } from "./output.ts";
+import { CommandFailed, tell } from "./output.ts";
 import { onRemote } from "./remote.ts";
 import type { WebhookWork } from "./webhook-commands.ts";
 
@@ -44,8 +43,14 @@ function webhooksHere(composition: Composition, db: Database): WebhookWork {
         throw new CommandFailed(
           `The webhook endpoint ${id} has no delivery of the event ${eventId}. \`latchkey webhooks deliveries\` shows the events.`,
         );
-      return { eventId: found.event.id, body: renderEvent(found.event), attempts: found.attempts };
+      const { renderOrReport } = await import("#actions/webhooks/render-or-report.ts");
+      const { publicUrl, host, port } = composition.config();
+      const body = renderOrReport(found.event, publicUrl ?? `http://${host}:${port}`, (error) =>
+        tell(`The event can't be rendered: ${error instanceof Error ? error.message : String(error)}`),
+      );
+      return { eventId: found.event.id, body, attempts: found.attempts };
     },
+    update: async (id, change) => await (await endpoints()).updateWebhook(services(), id, change),
     rotate: async (id, overlapMs) =>
       await (await endpoints()).rotateWebhookSecret(await withVault(), { id, overlapMs }),
     change: async (id, how) => {

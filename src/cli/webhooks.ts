@@ -1,7 +1,7 @@
-import { InvalidArgumentError, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import { parseDuration } from "#domain/duration.ts";
 import { limits } from "#domain/limits.ts";
-import { SUBSCRIPTIONS } from "#domain/webhook.ts";
+import { OPERATOR_SUBSCRIPTIONS, SUBSCRIPTIONS } from "#domain/webhook.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, EXIT_CODES, print, tell } from "./output.ts";
 import { readTime } from "./pages.ts";
@@ -20,6 +20,7 @@ export function addWebhooks(program: Command, composition: Composition): void {
     );
   addCreate(webhooks, composition);
   addLists(webhooks, composition);
+  addUpdate(webhooks, composition);
   addRotate(webhooks, composition);
   addSwitches(webhooks, composition);
   addResend(webhooks, composition);
@@ -27,7 +28,8 @@ export function addWebhooks(program: Command, composition: Composition): void {
 }
 
 interface CreateOptions {
-  account: string;
+  account?: string;
+  operators?: boolean;
   events: readonly string[];
   description: string;
   json?: boolean;
@@ -38,7 +40,8 @@ function addCreate(webhooks: Command, composition: Composition): void {
     .command("create")
     .description("create an endpoint; its signing secret is shown once")
     .argument("<url>", "where events are posted: https://…")
-    .requiredOption("--account <name>", "the account's name in its document")
+    .addOption(new Option("--account <name>", "the account's name in its document").conflicts("operators"))
+    .option("--operators", "tell the operators what needs a person, in any account")
     .option("--events <types>", "separated by commas: types, or all of a subject such as run.*", readEvents, [
       "*",
     ])
@@ -46,16 +49,18 @@ function addCreate(webhooks: Command, composition: Composition): void {
     .option("--json", 'print one line {"id", "secret"}')
     .addHelpText(
       "after",
-      `\nEvents: ${SUBSCRIPTIONS.join(", ")}\n\nExample:\n  latchkey webhooks create https://example.com/webhooks --account acme --events run.completed,run.failed`,
+      `\nEvents: ${SUBSCRIPTIONS.join(", ")}\nWith --operators: ${OPERATOR_SUBSCRIPTIONS.join(", ")}\n\nExamples:\n  latchkey webhooks create https://example.com/webhooks --account acme --events run.completed,run.failed\n  latchkey webhooks create https://example.com/operators --operators`,
     )
-    .action(async (url: string, options: CreateOptions) => {
+    .action(async (url: string, { operators, account, ...options }: CreateOptions) => {
+      if (operators !== true && account === undefined)
+        throw new CommandFailed("Name an account with --account, or use --operators.", EXIT_CODES.usage);
       const made = await onWebhooks(
         composition,
-        async (webhooksAt) => await webhooksAt.create({ ...options, url }),
+        async (webhooksAt) => await webhooksAt.create({ ...options, account: account ?? null, url }),
       );
       if (options.json) return print(JSON.stringify(made));
       tell(
-        `Webhook endpoint ${made.id} of account ${options.account}. Its signing secret is shown only once; keep it where you keep secrets:`,
+        `Webhook endpoint ${made.id} of ${account === undefined ? "the operators" : `account ${account}`}. Its signing secret is shown only once; keep it where you keep secrets:`,
       );
       print(made.secret);
     });
@@ -63,6 +68,22 @@ function addCreate(webhooks: Command, composition: Composition): void {
 
 function readEvents(text: string): readonly string[] {
   return text.split(",").map((event) => event.trim());
+}
+
+function addUpdate(webhooks: Command, composition: Composition): void {
+  webhooks
+    .command("update")
+    .description("change what an endpoint gets, or its description")
+    .argument("<id>", "the endpoint's id (we_…)")
+    .option("--events <types>", "separated by commas: types, or all of a subject such as run.*", readEvents)
+    .option("--description <text>", "for people")
+    .addHelpText("after", "\nExample:\n  latchkey webhooks update we_0VrJ… --events 'run.*'")
+    .action(async (id: string, change: { events?: readonly string[]; description?: string }) => {
+      if (change.events === undefined && change.description === undefined)
+        throw new CommandFailed("Give --events or --description.", EXIT_CODES.usage);
+      await onWebhooks(composition, async (webhooksAt) => await webhooksAt.update(id, change));
+      print(`Changed ${id}.`);
+    });
 }
 
 const OVERLAP_MS_DEFAULT = 86_400_000;

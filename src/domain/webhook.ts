@@ -26,14 +26,26 @@ export const EVENT_TYPES = {
 } as const;
 export type EventType = keyof typeof EVENT_TYPES;
 
-/** What an endpoint can subscribe to: types, all types of one subject, or everything. */
-export const SUBSCRIPTIONS: readonly string[] = [
+/** The types of events for the operators themselves: what waits for a person, in any account. Triggers of the database write them. */
+export const OPERATOR_EVENT_TYPES = {
+  "operator.review_waiting": "A run waits for a person's decision.",
+  "operator.write_uncertain": "Whether a write of a run happened is uncertain, and a person must decide.",
+  "operator.credential_locked":
+    "A credential is not used for a while, because the target rejected several logins in a row.",
+  "operator.webhook_disabled": "An endpoint was disabled, because it answered 410 or failed for five days.",
+} as const;
+export type OperatorEventType = keyof typeof OPERATOR_EVENT_TYPES;
+
+const subscriptionsOf = (types: readonly string[]): readonly string[] => [
   "*",
-  ...new Set(
-    Object.keys(EVENT_TYPES).flatMap((type) => (type.includes(".") ? [`${type.split(".")[0] ?? ""}.*`] : [])),
-  ),
-  ...Object.keys(EVENT_TYPES).filter((type) => type !== "ping"),
+  ...new Set(types.flatMap((type) => (type.includes(".") ? [`${type.split(".")[0] ?? ""}.*`] : []))),
+  ...types.filter((type) => type !== "ping"),
 ];
+
+/** What an endpoint can subscribe to: types, all types of one subject, or everything. */
+export const SUBSCRIPTIONS = subscriptionsOf(Object.keys(EVENT_TYPES));
+/** The same for an endpoint of the operators. */
+export const OPERATOR_SUBSCRIPTIONS = subscriptionsOf(Object.keys(OPERATOR_EVENT_TYPES));
 
 /** Why an endpoint is disabled: by an operator, by its answer 410, or after five days of nothing but failures. */
 export const DISABLED_REASONS = ["operator", "gone", "failing"] as const;
@@ -51,16 +63,19 @@ export interface WebhookEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The JSON body of an event: its type, its time, and what the API shows of its subject at that time. */
-export function renderEvent(event: WebhookEvent): string {
+/**
+ * The JSON body of an event: its type, its time, and what the API shows of its subject at that time. `publicUrl`: where operators' events
+ * link to.
+ */
+export function renderEvent(event: WebhookEvent, publicUrl: string): string {
   return JSON.stringify({
     type: event.type,
     timestamp: event.occurredAt.toISOString(),
-    data: projectSubject(event.type, event.data),
+    data: projectSubject(event.type, event.data, publicUrl),
   });
 }
 
-function projectSubject(type: string, data: WebhookEvent["data"]): object {
+function projectSubject(type: string, data: WebhookEvent["data"], publicUrl: string): object {
   const row = data as never;
   switch (type.split(".")[0]) {
     case "run":
@@ -72,10 +87,35 @@ function projectSubject(type: string, data: WebhookEvent["data"]): object {
       return projectEmbeddedSession(row, "");
     case "credential":
       return { id: data["id"], strategy_id: data["strategyId"] };
+    case "operator":
+      return projectForOperators(data, publicUrl);
     default:
       return data;
   }
 }
+
+/** Names, ids and the page of the dashboard: nothing of a person's data. */
+function projectForOperators(data: WebhookEvent["data"], publicUrl: string): object {
+  const [page, id] =
+    PAGES.map(([at, name]) => [at, data[name]] as const).find(([, value]) => typeof value === "string") ?? [];
+  return {
+    ...Object.fromEntries(
+      Object.entries(data).map(([name, value]) => [
+        name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        value,
+      ]),
+    ),
+    url: `${publicUrl}/dashboard/${page}/${String(id)}`,
+  };
+}
+
+/** The page that an event is about, by the name of its id: the first that it has. */
+const PAGES = [
+  ["reviews", "reviewId"],
+  ["runs", "runId"],
+  ["credentials", "credentialId"],
+  ["webhooks", "webhookId"],
+] as const;
 
 /** The URL's problem as an endpoint, as a sentence; null: it is valid. */
 export function endpointUrlProblem(text: string): string | null {
@@ -91,11 +131,11 @@ export function endpointUrlProblem(text: string): string | null {
   return hash === "" ? null : "The URL of an endpoint can't have a fragment (`#…`).";
 }
 
-/** The problem with what an endpoint subscribes to, as a sentence; null: it is valid. */
-export function subscriptionsProblem(events: readonly string[]): string | null {
-  const unknown = events.find((event) => !SUBSCRIPTIONS.includes(event));
+/** The problem with what an endpoint subscribes to, as a sentence; null: it is valid. `known`: what it can have. */
+export function subscriptionsProblem(events: readonly string[], known = SUBSCRIPTIONS): string | null {
+  const unknown = events.find((event) => !known.includes(event));
   if (unknown !== undefined)
-    return `There is no event ${JSON.stringify(unknown)}. An endpoint can have: ${SUBSCRIPTIONS.join(", ")}.`;
+    return `There is no event ${JSON.stringify(unknown)}. An endpoint can have: ${known.join(", ")}.`;
   if (events.length === 0) return 'An endpoint needs events; "*" is all of them.';
   return new Set(events).size === events.length ? null : "An event is listed twice.";
 }

@@ -39,5 +39,7 @@ export interface EngineServices {
   readonly random: Random;
   /** The folder for temporary files of runs. */
   readonly scratchFolder: string;
+  /** Where the dashboard is. */
+  readonly publicUrl: () => string;
   readonly loginTimeoutMs: number;
 }

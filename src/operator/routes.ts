@@ -171,6 +171,7 @@ function addInstallation({ route }: Adder): void {
 
   route(ofWebhooks.listWebhooks, webhooks.getWebhooks);
   route(ofWebhooks.createWebhook, webhooks.postWebhook);
+  route(ofWebhooks.updateWebhook, webhooks.postUpdate);
   route(ofWebhooks.rotateWebhook, webhooks.postRotate);
   route(ofWebhooks.disableWebhook, webhooks.postDisable);
   route(ofWebhooks.enableWebhook, webhooks.postEnable);

@@ -10,6 +10,7 @@ import {
   disableWebhook,
   enableWebhook,
   rotateWebhookSecret,
+  updateWebhook,
 } from "#actions/webhooks/manage-endpoints.ts";
 import { pingWebhook, resendWebhooks } from "#actions/webhooks/resend.ts";
 import { triggerEvent } from "#actions/webhooks/trigger-event.ts";
@@ -25,9 +26,14 @@ export const getWebhooks: Handler<typeof contract.listWebhooks> = async ({ servi
 });
 
 export const postWebhook: Handler<typeof contract.createWebhook> = async ({ services, caller }, { body }) => {
-  const { account, url, events = ["*"], description = "" } = body;
+  const { account = null, url, events = ["*"], description = "" } = body;
   return await createWebhookAs(services, caller, { account, url, events, description });
 };
+
+export const postUpdate: Handler<typeof contract.updateWebhook> = async (
+  { services, caller },
+  { params, body },
+) => await updateWebhook(services, endpointOf(params), body, actorOf(caller));
 
 export const postRotate: Handler<typeof contract.rotateWebhook> = async (
   { services, caller },
@@ -57,7 +63,7 @@ export const getDeliveries: Handler<typeof contract.listWebhookDeliveries> = asy
 ) => await listWebhookDeliveries(services.db, endpointOf(params), query);
 
 export const getDelivery: Handler<typeof contract.readWebhookDelivery> = async ({ services }, { params }) =>
-  await readWebhookDelivery(services.db, endpointOf(params), eventOf(params));
+  await readWebhookDelivery(services, endpointOf(params), eventOf(params));
 
 export const postResend: Handler<typeof contract.resendWebhook> = async ({ services, caller }, { params }) =>
   void (await resendWebhooks(services, endpointOf(params), { eventId: eventOf(params) }, actorOf(caller)));

@@ -92,6 +92,7 @@ function openEngine(config: Config, services: WorkerServices): EngineServices {
     clock: systemClock,
     random: systemRandom,
     scratchFolder: join(config.dataDir, "scratch"),
+    publicUrl: services.publicUrl,
     loginTimeoutMs: config.loginTimeoutMs,
   };
 }

@@ -36,14 +36,17 @@ export const accountSecretBinding = (accountId: string, name: string, valueId: s
   version: valueId,
 });
 
-/** A webhook secret is bound to its account and endpoint. It is written once: a rotation adds another row. */
+/**
+ * A webhook secret is bound to its account and endpoint; `accountId` is null for an endpoint of the operators. It is written once: a
+ * rotation adds another row.
+ */
 export const webhookSecretBinding = (
-  accountId: string,
+  accountId: string | null,
   secretId: string,
   endpointId: string,
 ): SealBinding => ({
   purpose: "webhook_secret",
-  accountId,
+  accountId: accountId ?? "installation",
   rowId: secretId,
   // The part of what the value serves.
   strategyId: endpointId,

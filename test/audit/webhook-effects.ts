@@ -32,6 +32,7 @@ export function webhookEffects<Asked>(
   });
   return {
     createWebhook: { actions: ["webhook.create"], ask: async () => await asAdmin({}, ENDPOINT) },
+    updateWebhook: onWebhook("webhook.update", { events: ["run.*"] }),
     rotateWebhook: onWebhook("webhook.rotate", { overlap_seconds: 60 }),
     disableWebhook: onWebhook("webhook.disable"),
     enableWebhook: {

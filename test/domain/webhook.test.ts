@@ -70,7 +70,7 @@ test("an event shows of its subject what the API shows, and nothing else", () =>
     metadata: "what the caller named",
   };
   const { data: shown, ...event } = JSON.parse(
-    renderEvent({ id: "msg_1", type: "run.failed", occurredAt, data }),
+    renderEvent({ id: "msg_1", type: "run.failed", occurredAt, data }, "https://latchkey.example"),
   );
   assert.deepEqual(event, { type: "run.failed", timestamp: "2026-11-23T10:00:00.000Z" });
   assert.deepEqual(Object.keys(shown), [

@@ -131,6 +131,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   deleteSecret: "admin operator !",
   listWebhooks: "admin operator viewer",
   createWebhook: "admin operator !",
+  updateWebhook: "admin operator !",
   rotateWebhook: "admin operator !",
   disableWebhook: "admin operator !",
   enableWebhook: "admin operator !",

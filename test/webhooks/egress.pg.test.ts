@@ -75,7 +75,16 @@ test("a name that leads inside the second time is refused then, without a connec
   const { audit } = openSigning(
     readSigningKey(requireSigningKey(readConfig(installation.environment)).reveal()),
   );
-  const services = { db, vault, gate, audit, clock: systemClock, random: systemRandom, log };
+  const services = {
+    db,
+    vault,
+    gate,
+    audit,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    publicUrl: () => "",
+  };
   for (let attempt = 0; attempt < 2; attempt++) {
     await db.query("update webhook_delivery set due_at = app_now()");
     await deliverWebhooks(services, id, new AbortController().signal);

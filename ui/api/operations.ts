@@ -270,6 +270,7 @@ export const setSecret = endpoint<typeof secrets.setSecret>("post", "/secrets");
 export const deleteSecret = endpoint<typeof secrets.deleteSecret>("delete", "/secrets/{account}/{secret}");
 export const listWebhooks = endpoint<typeof webhooks.listWebhooks>("get", "/webhooks");
 export const createWebhook = endpoint<typeof webhooks.createWebhook>("post", "/webhooks");
+export const updateWebhook = endpoint<typeof webhooks.updateWebhook>("post", "/webhooks/{webhookId}");
 export const rotateWebhook = endpoint<typeof webhooks.rotateWebhook>("post", "/webhooks/{webhookId}/rotate");
 export const disableWebhook = endpoint<typeof webhooks.disableWebhook>(
   "post",

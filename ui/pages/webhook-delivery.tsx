@@ -51,7 +51,9 @@ function DeliveryDetail({ webhook, delivery }: { readonly webhook: Webhook; read
             webhook-id: {id}
           </Text>
           <Code block className="any-break" tabIndex={0} aria-label="Content">
-            {JSON.stringify(JSON.parse(body), null, 2)}
+            {body === null
+              ? "It can't be rendered: see the service's log."
+              : JSON.stringify(JSON.parse(body), null, 2)}
           </Code>
           {attempts.length === 0 ? (
             <Text size="sm">There was no attempt yet.</Text>

@@ -1,20 +1,39 @@
 import { Button, Checkbox, Fieldset, Group, Modal, NativeSelect, Stack, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
-import { EVENTS_BY_SUBJECT } from "#domain/labels/webhooks.ts";
-import { createWebhook, listAccounts, listWebhooks } from "../api/operations.ts";
-import { keyOf, useOperation, useRead } from "../api/queries.ts";
+import { EVENTS_BY_SUBJECT, OPERATOR_EVENTS, type EventsOfSubject } from "#domain/labels/webhooks.ts";
+import { createWebhook, listAccounts, listWebhooks, updateWebhook } from "../api/operations.ts";
+import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
+import type { Webhook } from "./webhook-state.tsx";
 
-const ALL = EVENTS_BY_SUBJECT.flatMap(({ types }) => types.map(([type]): string => type));
+const typesOf = (subjects: readonly EventsOfSubject[]): readonly string[] =>
+  subjects.flatMap(({ types }) => types.map(([type]): string => type));
+
+/** What an endpoint of an account can have, or one of the operators. */
+const eventsFor = (account: string | null): readonly EventsOfSubject[] =>
+  account === null ? OPERATOR_EVENTS : EVENTS_BY_SUBJECT;
 
 /** As few subscriptions as possible: a subject with all its types gets those that are added later, too. */
-function subscriptionsTo(chosen: ReadonlySet<string>): string[] {
-  if (ALL.every((type) => chosen.has(type))) return ["*"];
-  return EVENTS_BY_SUBJECT.flatMap(({ subject, types }) => {
+function subscriptionsTo(chosen: ReadonlySet<string>, subjects: readonly EventsOfSubject[]): string[] {
+  if (typesOf(subjects).every((type) => chosen.has(type))) return ["*"];
+  return subjects.flatMap(({ subject, types }) => {
     const of = types.map(([type]) => type).filter((type) => chosen.has(type));
     return of.length === types.length ? [`${subject}.*`] : of;
   });
 }
+
+/** The types of subscriptions. */
+function typesIn(
+  subscriptions: readonly string[],
+  subjects: readonly EventsOfSubject[],
+): ReadonlySet<string> {
+  const has = (type: string): boolean =>
+    subscriptions.some((each) => each === "*" || each === type || each === `${type.split(".")[0]}.*`);
+  return new Set(typesOf(subjects).filter(has));
+}
+
+/** In the place of an account's name. */
+const OPERATORS = "*";
 
 const EMPTY = { account: "", url: "", description: "" };
 type Draft = typeof EMPTY;
@@ -27,20 +46,24 @@ export function NewWebhook(props: {
   const accounts = useRead(listAccounts, {}, { enabled: props.isOpen });
   const items = accounts.data?.items ?? [];
   const [draft, setDraft] = useState(EMPTY);
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(ALL));
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(typesOf(EVENTS_BY_SUBJECT)));
+  const { accounts: limit } = useSignedIn();
+  const account = draft.account || (items[0]?.account ?? OPERATORS);
+  const subjects = eventsFor(account === OPERATORS ? null : account);
   const making = useOperation(createWebhook, {
     changes: [keyOf(listWebhooks)],
     onDone: ({ secret }) => {
       setDraft(EMPTY);
-      setChosen(new Set(ALL));
+      setChosen(new Set(typesOf(EVENTS_BY_SUBJECT)));
       props.onClose();
       props.onMade(secret);
     },
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const account = draft.account || (items[0]?.account ?? "");
-    making.mutate({ body: { ...draft, account, events: subscriptionsTo(chosen) } });
+    const { url, description } = draft;
+    const of = account === OPERATORS ? {} : { account };
+    making.mutate({ body: { ...of, url, description, events: subscriptionsTo(chosen, subjects) } });
   };
   return (
     <Modal
@@ -54,16 +77,19 @@ export function NewWebhook(props: {
           {making.failure && <FailureNote error={making.failure} />}
           <Fields
             draft={draft}
-            onChange={setDraft}
-            accounts={items.map(({ account, name }) => ({ value: account, label: name }))}
+            onChange={(next) => {
+              const isOf = next.account === OPERATORS ? null : next.account;
+              if (next.account !== draft.account) setChosen(new Set(typesOf(eventsFor(isOf))));
+              setDraft(next);
+            }}
+            accounts={[
+              ...items.map(({ account: value, name }) => ({ value, label: name })),
+              ...(limit !== null ? [] : [{ value: OPERATORS, label: "None: for operators" }]),
+            ]}
           />
-          <EventChoice chosen={chosen} onChange={setChosen} />
+          <EventChoice subjects={subjects} chosen={chosen} onChange={setChosen} />
           <Group justify="flex-end">
-            <Button
-              type="submit"
-              loading={making.isPending}
-              disabled={items.length === 0 || chosen.size === 0}
-            >
+            <Button type="submit" loading={making.isPending} disabled={chosen.size === 0}>
               Create endpoint
             </Button>
           </Group>
@@ -104,7 +130,65 @@ function Fields(props: {
   );
 }
 
+/** Opens the dialog in which an endpoint's events and description are changed. */
+export function EventsButton({ webhook }: { readonly webhook: Webhook }) {
+  const subjects = eventsFor(webhook.account);
+  const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
+  const [description, setDescription] = useState("");
+  const changing = useOperation(updateWebhook, {
+    changes: [keyOf(listWebhooks)],
+    onDone: () => setChosen(null),
+  });
+  return (
+    <>
+      <Button
+        variant="default"
+        size="xs"
+        onClick={() => {
+          changing.reset();
+          setDescription(webhook.description);
+          setChosen(typesIn(webhook.events, subjects));
+        }}
+      >
+        Change events
+      </Button>
+      <Modal
+        opened={chosen !== null}
+        onClose={() => setChosen(null)}
+        title="Change what the endpoint gets"
+        closeButtonProps={{ "aria-label": "Close" }}
+      >
+        <Stack gap="md">
+          {changing.failure && <FailureNote error={changing.failure} />}
+          <TextInput
+            label="Description"
+            value={description}
+            maxLength={200}
+            onChange={(event) => setDescription(event.currentTarget.value)}
+          />
+          <EventChoice subjects={subjects} chosen={chosen ?? new Set()} onChange={setChosen} />
+          <Group justify="flex-end">
+            <Button
+              loading={changing.isPending}
+              disabled={chosen === null || chosen.size === 0}
+              onClick={() =>
+                changing.mutate({
+                  params: { webhookId: webhook.id },
+                  body: { description, events: subscriptionsTo(chosen ?? new Set(), subjects) },
+                })
+              }
+            >
+              Save
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </>
+  );
+}
+
 function EventChoice(props: {
+  readonly subjects: readonly EventsOfSubject[];
   readonly chosen: ReadonlySet<string>;
   readonly onChange: (chosen: ReadonlySet<string>) => void;
 }) {
@@ -125,8 +209,8 @@ function EventChoice(props: {
   return (
     <Fieldset legend="Events">
       <Stack gap="sm">
-        {all(ALL, "All events")}
-        {EVENTS_BY_SUBJECT.map(({ subject, name, types }) => (
+        {all(typesOf(props.subjects), "All events")}
+        {props.subjects.map(({ subject, name, types }) => (
           <Stack key={subject} gap={6}>
             {all(
               types.map(([type]) => type),

@@ -133,7 +133,7 @@ function WebhookTable({ webhooks }: { readonly webhooks: readonly Webhook[] }) {
           ),
         },
         { title: "State", cell: (webhook) => <WebhookState of={webhook} /> },
-        { title: "Account", from: "sm", cell: ({ account }) => account },
+        { title: "Account", from: "sm", cell: ({ account }) => account ?? "none: operators" },
         { title: "Events", from: "md", cell: ({ events }) => <Events of={events} /> },
         { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
       ]}

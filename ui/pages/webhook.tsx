@@ -23,6 +23,7 @@ import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
+import { EventsButton } from "./webhook-form.tsx";
 import { Events, NewSecret } from "./webhook-list.tsx";
 import { WebhookState, WebhookTrouble, type Webhook } from "./webhook-state.tsx";
 
@@ -73,7 +74,7 @@ function About({ webhook }: { readonly webhook: Webhook }) {
     <Facts
       of={[
         ["ID", <Copyable key="id" text={webhook.id} shown={shortId(webhook.id)} name="the ID" />],
-        ["Account", webhook.account],
+        ["Account", webhook.account ?? "none: it tells operators what needs a person"],
         ["Events", <Events key="events" of={webhook.events} />],
         ["Description", webhook.description || null],
         ["Created", <Time key="created" at={webhook.created_at} />],
@@ -99,6 +100,7 @@ function WebhookActions({ of: webhook }: { readonly of: Webhook }) {
       {may("webhook.resend") && isEnabled && webhook.has_secret && <PingButton id={webhook.id} />}
       {may("webhook.manage") && (
         <>
+          {!webhook.is_from_document && <EventsButton webhook={webhook} />}
           <RotateButton webhook={webhook} />
           <SwitchButton webhook={webhook} />
           {!webhook.is_from_document && <DeleteButton webhook={webhook} />}

@@ -51,7 +51,8 @@ const OWNERS: Readonly<
   reviewId: async (db, id) => (await findReview(db, id))?.accountId,
   credentialId: findAccountOfCredential,
   sessionId: async (db, id) => (await findSeenSession(db, id))?.accountId,
-  webhookId: async (db, id) => (await findWebhookEndpoint(db, id))?.accountId,
+  // One of the operators is of no account.
+  webhookId: async (db, id) => (await findWebhookEndpoint(db, id))?.accountId ?? undefined,
   keyId: findAccountOfKey,
   scheduleId: findAccountOfSchedule,
   proposalId: async (db, id) => await findAccountsOfProposal(db, id),

@@ -4,13 +4,15 @@ import {
   requireEndpoint,
   type NewEndpoint,
 } from "#actions/webhooks/manage-endpoints.ts";
+import { renderOrReport } from "#actions/webhooks/render-or-report.ts";
 import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findDelivery, listDeliveries, type ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
 import { listWebhookEndpoints } from "#db/webhooks/webhook-endpoints.ts";
 import { limits } from "#domain/limits.ts";
 import { invalidField } from "#domain/problem.ts";
-import { endpointUrlProblem, renderEvent, type DeliveryState } from "#domain/webhook.ts";
+import { endpointUrlProblem, type DeliveryState } from "#domain/webhook.ts";
+import { describeError } from "#lib/log.ts";
 import { actorOf, type Principal } from "./operator-caller.ts";
 
 const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
@@ -80,14 +82,20 @@ const showDelivery = (row: ListedDelivery) => ({
   last_duration_ms: row.lastDurationMs,
 });
 
-/** Throws OperatorError. */
-export async function readWebhookDelivery(db: Database, endpointId: string, eventId: string) {
+/** `body`: null if the event can't be rendered, which is logged. Throws OperatorError. */
+export async function readWebhookDelivery(
+  { db, log, publicUrl }: Needs<"db" | "log" | "publicUrl">,
+  endpointId: string,
+  eventId: string,
+) {
   const found = await findDelivery(db, endpointId, eventId);
   if (found === undefined)
     throw new OperatorError(`The webhook endpoint ${endpointId} has no delivery of this event.`, "missing");
   return {
     event_id: found.event.id,
-    body: renderEvent(found.event),
+    body: renderOrReport(found.event, publicUrl(), (error) =>
+      log.error({ ...describeError(error), endpointId, eventId }, "an event could not be rendered"),
+    ),
     attempts: found.attempts.map((attempt) => ({
       number: attempt.number,
       began_at: attempt.beganAt.toISOString(),

@@ -37,6 +37,8 @@ export interface DeliveryServices {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Where operators' events link to. */
+  readonly publicUrl: () => string;
 }
 
 /** Concurrent deliveries to an endpoint. */
@@ -126,14 +128,14 @@ const failureOf = (sent: GateResponse | GateError): string | null =>
 
 /** The answer, or why there is none; a text: the service's own fault. An event that can't be sent must not keep the others back. */
 async function renderAndSend(
-  { gate, log }: DeliveryServices,
+  { gate, log, publicUrl }: DeliveryServices,
   { id: endpointId, url }: StoredEndpoint,
   secrets: readonly string[],
   delivery: ClaimedDelivery,
   stopped: AbortSignal,
 ): Promise<GateResponse | GateError | string> {
   try {
-    const body = renderEvent(delivery);
+    const body = renderEvent(delivery, publicUrl());
     await failpoint("webhook.before_send");
     return await send(gate, url, delivery, body, secrets, stopped);
   } catch (error) {

@@ -9,13 +9,19 @@ import {
   insertWebhookEndpoint,
   insertWebhookSecret,
   noteEndpointDisabled,
+  updateWebhookEndpoint,
   type SealedWebhookSecret,
   type StoredEndpoint,
 } from "#db/webhooks/webhook-endpoints.ts";
 import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
-import { endpointUrlProblem, subscriptionsProblem } from "#domain/webhook.ts";
+import {
+  endpointUrlProblem,
+  OPERATOR_SUBSCRIPTIONS,
+  SUBSCRIPTIONS,
+  subscriptionsProblem,
+} from "#domain/webhook.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
 import { newWebhookSecret } from "#lib/webhook-signature.ts";
@@ -31,8 +37,8 @@ export interface EndpointServices {
 }
 
 export interface NewEndpoint {
-  /** The account's slug. */
-  readonly account: string;
+  /** The account's slug; null: for the operators. */
+  readonly account: string | null;
   readonly url: string;
   /** Types, `run.*` or `*`. */
   readonly events: readonly string[];
@@ -46,13 +52,11 @@ export async function createWebhookEndpoint(
   actor: AuditActor = { kind: "cli" },
 ): Promise<{ readonly id: string; readonly secret: string }> {
   const { url, events, description } = endpoint;
-  const problem = endpointUrlProblem(url) ?? subscriptionsProblem(events);
+  const problem = endpointUrlProblem(url) ?? subscriptionsProblem(events, subscriptionsFor(endpoint.account));
   if (problem !== null) throw new OperatorError(problem);
-  if (description.length > limits.webhookDescriptionCharactersMax)
-    throw new OperatorError(
-      `The description has more than ${limits.webhookDescriptionCharactersMax} characters.`,
-    );
-  const { id: accountId } = await requireAccount(services.db, endpoint.account);
+  requireDescription(description);
+  const accountId =
+    endpoint.account === null ? null : (await requireAccount(services.db, endpoint.account)).id;
   const id = newId(ID_PREFIX.webhookEndpoint);
   const { secret, sealed } = await makeSecret(services, accountId, id);
   await services.db.transaction(async (tx) => {
@@ -67,7 +71,7 @@ export async function createWebhookEndpoint(
     await insertWebhookSecret(tx, { accountId, endpointId: id }, sealed, 0);
     if ((await countWebhookEndpoints(tx, accountId)) > limits.webhookEndpointsMax)
       throw new OperatorError(
-        `Account "${endpoint.account}" has ${limits.webhookEndpointsMax} webhook endpoints, the maximum. Delete those that are no longer needed.`,
+        `${endpoint.account === null ? "The operators have" : `Account "${endpoint.account}" has`} ${limits.webhookEndpointsMax} webhook endpoints, the maximum. Delete those that are no longer needed.`,
       );
     const detail = { origin: new URL(url).origin, events: events.join(" ") };
     await audit(services, tx, { id, accountId }, actor, "webhook.create", detail);
@@ -97,7 +101,7 @@ export async function rotateWebhookSecret(
 
 async function makeSecret(
   { vault }: Pick<EndpointServices, "vault">,
-  accountId: string,
+  accountId: string | null,
   endpointId: string,
 ): Promise<{ readonly secret: string; readonly sealed: SealedWebhookSecret }> {
   const secret = newWebhookSecret();
@@ -109,6 +113,43 @@ async function makeSecret(
 }
 
 type ChangeServices = Omit<EndpointServices, "vault">;
+
+const subscriptionsFor = (account: string | null): readonly string[] =>
+  account === null ? OPERATOR_SUBSCRIPTIONS : SUBSCRIPTIONS;
+
+function requireDescription(description: string): void {
+  if (description.length > limits.webhookDescriptionCharactersMax)
+    throw new OperatorError(
+      `The description has more than ${limits.webhookDescriptionCharactersMax} characters.`,
+    );
+}
+
+/** Changes what an endpoint gets from now on, or its description; what is omitted stays. Throws OperatorError. */
+export async function updateWebhook(
+  services: ChangeServices,
+  id: string,
+  change: { readonly events?: readonly string[] | undefined; readonly description?: string | undefined },
+  actor: AuditActor = { kind: "cli" },
+): Promise<void> {
+  const endpoint = await requireEndpoint(services.db, id);
+  refuseDocuments(endpoint, "change it there");
+  const { events = endpoint.events, description = endpoint.description } = change;
+  const problem = subscriptionsProblem(events, subscriptionsFor(endpoint.account));
+  if (problem !== null) throw new OperatorError(problem);
+  requireDescription(description);
+  const { origin } = new URL(endpoint.url);
+  await services.db.transaction(async (tx) => {
+    await updateWebhookEndpoint(tx, id, { events, description });
+    await audit(services, tx, endpoint, actor, "webhook.update", { origin, events: events.join(" ") });
+  });
+}
+
+function refuseDocuments({ id, account, isFromDocument }: StoredEndpoint, remedy: string): void {
+  if (isFromDocument)
+    throw new OperatorError(
+      `The webhook endpoint ${id} is in the document of the account ${account ?? ""}: ${remedy}, under \`webhooks\`, and apply the document.`,
+    );
+}
 
 /** From now on the endpoint gets no events; those that were not delivered wait until it is enabled. Throws OperatorError. */
 export async function disableWebhook(
@@ -146,10 +187,7 @@ export async function deleteWebhook(
   actor: AuditActor = { kind: "cli" },
 ): Promise<void> {
   const endpoint = await requireEndpoint(services.db, id);
-  if (endpoint.isFromDocument)
-    throw new OperatorError(
-      `The webhook endpoint ${id} is in the document of the account ${endpoint.account}: remove it there, under \`webhooks\`, and apply the document.`,
-    );
+  refuseDocuments(endpoint, "remove it there");
   const { origin } = new URL(endpoint.url);
   await services.db.transaction(
     async (tx) => {

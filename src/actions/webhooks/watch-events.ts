@@ -111,10 +111,11 @@ export class EventWatch {
     this.#watchers.drain();
   }
 
+  /** Operators' events, whose links need the address of the dashboard, are not among an account's. */
   #take({ pending }: EventWatcher): StreamedEvent | undefined {
     for (let event = pending.shift(); event !== undefined; event = pending.shift()) {
       try {
-        return { id: event.id, type: event.type, body: renderEvent(event) };
+        return { id: event.id, type: event.type, body: renderEvent(event, "") };
       } catch (error) {
         this.#log.error({ ...describeError(error), eventId: event.id }, "an event could not be rendered");
       }

@@ -1,6 +1,6 @@
 import { Type } from "#lib/type.ts";
 import { limits } from "#domain/limits.ts";
-import { DELIVERY_STATES, DISABLED_REASONS, SUBSCRIPTIONS } from "#domain/webhook.ts";
+import { DELIVERY_STATES, DISABLED_REASONS, OPERATOR_SUBSCRIPTIONS, SUBSCRIPTIONS } from "#domain/webhook.ts";
 import { TRIGGERED_TYPES } from "#domain/webhook-example.ts";
 import {
   closed,
@@ -21,6 +21,23 @@ import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Webhooks");
 
+const subscriptions = Type.Array(
+  oneOf(
+    [...new Set([...SUBSCRIPTIONS, ...OPERATOR_SUBSCRIPTIONS])],
+    "A type, all types of a subject, or `*`; `operator.*` are those of an endpoint without an account.",
+  ),
+  {
+    minItems: 1,
+    maxItems: SUBSCRIPTIONS.length,
+    uniqueItems: true,
+    description: "From now on.",
+  },
+);
+const description = Type.String({
+  maxLength: limits.webhookDescriptionCharactersMax,
+  description: "For people.",
+});
+
 const secret = text("The signing secret (`whsec_...`). It is shown only once.");
 const endpoint = missing("webhook endpoint");
 const disabled = conflict("The endpoint is disabled.");
@@ -39,7 +56,7 @@ export const listWebhooks = defineOperation({
     closed(
       {
         id: text("The endpoint's id (`we_...`)."),
-        account: text("The account's name."),
+        account: orNull(text("The account's name; `null`: it is of the operators.")),
         url: text("Where events are posted."),
         description: text("For people."),
         events: Type.Array(text("A type, all types of a subject such as `run.*`, or `*`.")),
@@ -74,27 +91,38 @@ export const createWebhook = defineOperation({
   summary: "Create a webhook endpoint",
   permission: "webhook.manage",
   body: closed({
-    account: Type.String({ minLength: 1, maxLength: 200, description: "The account's name." }),
+    account: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "The account's name; without one, the endpoint gets the events of operators.",
+      }),
+    ),
     url: Type.String({
       minLength: 1,
       maxLength: limits.webhookUrlCharactersMax,
       description: "Where events are posted: `https://…`.",
     }),
-    events: Type.Optional(
-      Type.Array(oneOf(SUBSCRIPTIONS, "A type, all types of a subject, or `*`."), {
-        minItems: 1,
-        maxItems: SUBSCRIPTIONS.length,
-        uniqueItems: true,
-        description: "Default: all.",
-      }),
-    ),
-    description: Type.Optional(
-      Type.String({ maxLength: limits.webhookDescriptionCharactersMax, description: "For people." }),
-    ),
+    events: Type.Optional({ ...subscriptions, description: "Default: all." }),
+    description: Type.Optional(description),
   }),
   status: 201,
   answer: closed({ id: text("`we_...`"), secret }, { title: "NewWebhook" }),
   failures: [missing("account"), conflict("The account has the maximum number of endpoints.")],
+});
+
+export const updateWebhook = defineOperation({
+  id: "updateWebhook",
+  method: "post",
+  path: "/webhooks/{webhookId}",
+  summary: "Change what a webhook endpoint gets",
+  description: "What is omitted stays. The URL can't be changed: create another endpoint.",
+  permission: "webhook.manage",
+  body: closed({
+    events: Type.Optional(subscriptions),
+    description: Type.Optional(description),
+  }),
+  failures: [endpoint, conflict("The account's document has the endpoint, or it can't have such events.")],
 });
 
 export const rotateWebhook = defineOperation({
@@ -190,7 +218,9 @@ export const readWebhookDelivery = defineOperation({
   answer: closed(
     {
       event_id: text("The event's id (`msg_...`)."),
-      body: text("The request's body, JSON."),
+      body: orNull(
+        text("The request's body, JSON; `null`: it can't be rendered, and the service's log says why."),
+      ),
       attempts: Type.Array(
         closed(
           {

@@ -87,7 +87,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     purpose: "webhook_secret",
     noun: "webhook secrets",
     // As in `webhookSecretBinding`.
-    list: `select id as "rowId", account_id as "accountId", endpoint_id as "strategyId", null as version, sealed, kid
+    list: `select id as "rowId", coalesce(account_id, 'installation') as "accountId", endpoint_id as "strategyId", null as version, sealed, kid
       from webhook_secret where id > $1 and ($3::text is null or kid <> $3) order by id limit $2`,
     replace: `update webhook_secret set sealed = fresh.sealed, kid = $1
       from unnest($2::text[], $3::text[], $4::bytea[], $5::bytea[]) as fresh (row_id, kid, was, sealed)

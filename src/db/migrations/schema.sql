@@ -1113,7 +1113,7 @@ CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (endpoi
 
 create table webhook_endpoint (
   id text not null,
-  account_id text not null,
+  account_id text,
   url text not null,
   description text default ''::text not null,
   events text[] not null,
@@ -1127,6 +1127,7 @@ create table webhook_endpoint (
   constraint webhook_endpoint_check CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL))),
   constraint webhook_endpoint_description_check CHECK ((char_length(description) <= 200)),
   constraint webhook_endpoint_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['operator'::text, 'gone'::text, 'failing'::text]))),
+  constraint webhook_endpoint_document_check CHECK (((account_id IS NOT NULL) OR (NOT is_from_document))),
   constraint webhook_endpoint_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 30))),
   constraint webhook_endpoint_url_check CHECK (((char_length(url) >= 1) AND (char_length(url) <= 2000)))
 );
@@ -1135,7 +1136,7 @@ CREATE UNIQUE INDEX webhook_endpoint_of_document ON public.webhook_endpoint USIN
 
 create table webhook_event (
   id text not null,
-  account_id text not null,
+  account_id text,
   type text not null,
   subject_id text not null,
   occurred_at timestamp with time zone not null,
@@ -1145,7 +1146,7 @@ create table webhook_event (
 
 create table webhook_secret (
   id text not null,
-  account_id text not null,
+  account_id text,
   endpoint_id text not null,
   sealed bytea not null,
   kid text not null,
@@ -1248,6 +1249,17 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.note_dead_endpoint_for_operators()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform note_operator_event('operator.webhook_disabled', new.account_id, new.id,
+    jsonb_build_object('webhookId', new.id, 'reason', new.disabled_reason));
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.note_embedded_session_event()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1286,6 +1298,51 @@ begin
     select id, new_id, app_now() from webhook_endpoint
     where account_id = of_account and disabled_at is null and events && subscriptions;
   return new_id;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_lock_for_operators()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform note_operator_event('operator.credential_locked', new.account_id, new.id,
+    jsonb_build_object('credentialId', new.id, 'strategyId', new.strategy_id));
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_operator_event(of_type text, of_account text, of_subject text, content jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  new_id text;
+  subscriptions text[] := array['*', split_part(of_type, '.', 1) || '.*', of_type];
+begin
+  if not exists (select from webhook_endpoint
+      where account_id is null and disabled_at is null and events && subscriptions) then
+    return;
+  end if;
+  new_id := new_event_id();
+  insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
+    values (new_id, null, of_type, of_subject, app_now(),
+      content || jsonb_build_object('account', (select slug from account where id = of_account)));
+  insert into webhook_delivery (endpoint_id, event_id, due_at)
+    select id, new_id, app_now() from webhook_endpoint
+    where account_id is null and disabled_at is null and events && subscriptions;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.note_review_for_operators()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform note_operator_event('operator.review_waiting', new.account_id, new.id,
+    jsonb_build_object('reviewId', new.id, 'runId', new.run_id, 'blueprint', (select blueprint.key from run
+      join blueprint on blueprint.id = run.blueprint_id where run.id = new.run_id)));
+  return null;
 end
 $function$;
 
@@ -1334,6 +1391,21 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.note_write_for_operators()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from run_write where run_id = new.run_id and node_id = new.node_id and status = 'in_doubt'
+      and ordinal < new.ordinal) then
+    perform note_operator_event('operator.write_uncertain', new.account_id, new.run_id,
+      jsonb_build_object('runId', new.run_id, 'node', new.node_id, 'blueprint', (select blueprint.key from run
+        join blueprint on blueprint.id = run.blueprint_id where run.id = new.run_id)));
+  end if;
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.raise_run_sequence()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1364,9 +1436,13 @@ CREATE TRIGGER credential_deleted_event AFTER DELETE ON public.credential FOR EA
 
 CREATE TRIGGER credential_login_event AFTER UPDATE OF login_rejections, login_locked_until ON public.credential FOR EACH ROW WHEN (((new.login_rejections > old.login_rejections) OR (new.login_locked_until IS DISTINCT FROM old.login_locked_until))) EXECUTE FUNCTION note_credential_event();
 
+CREATE TRIGGER lock_for_operators AFTER UPDATE OF login_locked_until ON public.credential FOR EACH ROW WHEN (((new.login_locked_until IS NOT NULL) AND (new.login_locked_until IS DISTINCT FROM old.login_locked_until))) EXECUTE FUNCTION note_lock_for_operators();
+
 CREATE TRIGGER credential_session_event AFTER UPDATE OF status, expiry_noted_at ON public.credential_session FOR EACH ROW WHEN (((new.embedded_session_id IS NULL) AND ((old.status IS DISTINCT FROM new.status) OR ((old.expiry_noted_at IS NULL) AND (new.expiry_noted_at IS NOT NULL))))) EXECUTE FUNCTION note_session_event();
 
 CREATE TRIGGER embedded_session_event AFTER UPDATE OF status, expiry_noted_at ON public.embedded_credential_session FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR ((old.expiry_noted_at IS NULL) AND (new.expiry_noted_at IS NOT NULL)))) EXECUTE FUNCTION note_embedded_session_event();
+
+CREATE TRIGGER review_for_operators AFTER INSERT ON public.review FOR EACH ROW WHEN ((new.status = 'open'::text)) EXECUTE FUNCTION note_review_for_operators();
 
 CREATE TRIGGER run_ended_closes_reviews AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.parked_at IS NOT NULL))) EXECUTE FUNCTION close_reviews();
 
@@ -1375,3 +1451,7 @@ CREATE TRIGGER run_events AFTER UPDATE ON public.run REFERENCING OLD TABLE AS be
 CREATE TRIGGER run_sequence BEFORE UPDATE OF status, progress_step ON public.run FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.progress_step IS DISTINCT FROM new.progress_step))) EXECUTE FUNCTION raise_run_sequence();
 
 CREATE TRIGGER run_writes_under_way AFTER UPDATE OF ended_at ON public.run FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL) AND (new.status <> 'completed'::text))) EXECUTE FUNCTION doubt_writes_under_way();
+
+CREATE TRIGGER write_for_operators AFTER UPDATE OF status ON public.run_write FOR EACH ROW WHEN (((new.status = 'in_doubt'::text) AND (old.status <> 'in_doubt'::text))) EXECUTE FUNCTION note_write_for_operators();
+
+CREATE TRIGGER dead_endpoint_for_operators AFTER UPDATE OF disabled_at ON public.webhook_endpoint FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text])))) EXECUTE FUNCTION note_dead_endpoint_for_operators();

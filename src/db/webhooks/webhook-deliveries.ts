@@ -229,7 +229,7 @@ export async function resendFailed(db: Database, endpointId: string, since: stri
 /** Sends a `ping` to one endpoint, whatever it subscribes to. Returns the event's id. */
 export async function insertPing(
   tx: Database,
-  endpoint: { readonly id: string; readonly accountId: string },
+  endpoint: { readonly id: string; readonly accountId: string | null },
 ): Promise<string> {
   const [event] = await tx.query<{ id: string }>(
     `insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
@@ -256,12 +256,12 @@ export async function deleteOldEvents(db: Database, keptMs: number, limit: numbe
       const ids = [old.map(({ id }) => id)];
       if (old.length === 0) return 0;
       await tx.query(
-        `delete from webhook_attempt using webhook_event event join webhook_endpoint endpoint on endpoint.account_id = event.account_id
+        `delete from webhook_attempt using webhook_event event join webhook_endpoint endpoint on coalesce(endpoint.account_id, '') = coalesce(event.account_id, '')
        where event.id = any($1) and event_id = event.id and endpoint_id = endpoint.id`,
         ids,
       );
       await tx.query(
-        `delete from webhook_delivery using webhook_event event join webhook_endpoint endpoint on endpoint.account_id = event.account_id
+        `delete from webhook_delivery using webhook_event event join webhook_endpoint endpoint on coalesce(endpoint.account_id, '') = coalesce(event.account_id, '')
        where event.id = any($1) and event_id = event.id and endpoint_id = endpoint.id`,
         ids,
       );

@@ -3,8 +3,8 @@ import type { DisabledReason } from "#domain/webhook.ts";
 
 export interface WebhookEndpoint {
   readonly id: string;
-  /** Slug. */
-  readonly account: string;
+  /** Slug; null: it is of the operators. */
+  readonly account: string | null;
   readonly url: string;
   readonly description: string;
   readonly events: readonly string[];
@@ -21,7 +21,7 @@ export interface WebhookEndpoint {
   readonly isFromDocument: boolean;
 }
 
-export type StoredEndpoint = WebhookEndpoint & { readonly accountId: string };
+export type StoredEndpoint = WebhookEndpoint & { readonly accountId: string | null };
 
 const COLUMNS = `endpoint.id, account.slug as account, endpoint.url, endpoint.description, endpoint.events,
   endpoint.created_at as "createdAt", endpoint.disabled_at as "disabledAt", endpoint.disabled_reason as "disabledReason",
@@ -35,8 +35,8 @@ export async function listWebhookEndpoints(
   accountIds: readonly string[] | null,
 ): Promise<readonly WebhookEndpoint[]> {
   return await db.query<WebhookEndpoint>(
-    `select ${COLUMNS} from webhook_endpoint endpoint join account on account.id = endpoint.account_id
-     where $1::text[] is null or endpoint.account_id = any($1) order by account.slug, endpoint.id`,
+    `select ${COLUMNS} from webhook_endpoint endpoint left join account on account.id = endpoint.account_id
+     where $1::text[] is null or endpoint.account_id = any($1) order by account.slug nulls first, endpoint.id`,
     [accountIds],
   );
 }
@@ -44,15 +44,16 @@ export async function listWebhookEndpoints(
 export async function findWebhookEndpoint(db: Database, id: string): Promise<StoredEndpoint | undefined> {
   const rows = await db.query<StoredEndpoint>(
     `select ${COLUMNS}, endpoint.account_id as "accountId"
-     from webhook_endpoint endpoint join account on account.id = endpoint.account_id where endpoint.id = $1`,
+     from webhook_endpoint endpoint left join account on account.id = endpoint.account_id where endpoint.id = $1`,
     [id],
   );
   return rows[0];
 }
 
-export async function countWebhookEndpoints(db: Database, accountId: string): Promise<number> {
+/** Of an account; null: of the operators. */
+export async function countWebhookEndpoints(db: Database, accountId: string | null): Promise<number> {
   const rows = await db.query<{ total: number }>(
-    `select count(*)::int as total from webhook_endpoint where account_id = $1`,
+    `select count(*)::int as total from webhook_endpoint where account_id is not distinct from $1`,
     [accountId],
   );
   return rows[0]?.total ?? 0;
@@ -67,6 +68,19 @@ export async function insertWebhookEndpoint(
     `insert into webhook_endpoint (id, account_id, url, description, events, is_from_document) values ($1, $2, $3, $4, $5, $6)`,
     [id, accountId, url, description, events, isFromDocument],
   );
+}
+
+/** Changes what an endpoint gets, and its description. */
+export async function updateWebhookEndpoint(
+  tx: Database,
+  id: string,
+  { description, events }: Pick<StoredEndpoint, "description" | "events">,
+): Promise<void> {
+  await tx.query(`update webhook_endpoint set description = $2, events = $3 where id = $1`, [
+    id,
+    description,
+    events,
+  ]);
 }
 
 /** Makes an endpoint as its account's document has it. */
@@ -97,7 +111,7 @@ export interface SealedWebhookSecret {
 /** Stores an endpoint's new secret; earlier ones end after `overlapMs`, those that end sooner keep their time. */
 export async function insertWebhookSecret(
   tx: Database,
-  of: { readonly accountId: string; readonly endpointId: string },
+  of: { readonly accountId: string | null; readonly endpointId: string },
   secret: SealedWebhookSecret,
   overlapMs: number,
 ): Promise<void> {
@@ -163,6 +177,7 @@ export async function noteEndpointDisabled(
   endpoint: Pick<StoredEndpoint, "id" | "accountId">,
   reason: DisabledReason,
 ): Promise<void> {
+  if (endpoint.accountId === null) return;
   await tx.query(
     `select note_event($1, 'webhook.disabled', $2, jsonb_build_object('id', $2::text, 'reason', $3::text))`,
     [endpoint.accountId, endpoint.id, reason],

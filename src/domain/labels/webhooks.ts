@@ -1,4 +1,4 @@
-import type { DeliveryState, DisabledReason, EventType } from "#domain/webhook.ts";
+import type { DeliveryState, DisabledReason, EventType, OperatorEventType } from "#domain/webhook.ts";
 
 export type EndpointState = "active" | "failing" | "without_secret" | `disabled_${DisabledReason}`;
 
@@ -29,12 +29,28 @@ export const DELIVERY_STATE_NAMES: Readonly<Record<DeliveryState, string>> = {
   failed: "given up",
 };
 
-/** What an endpoint can subscribe to, by subject. */
-export const EVENTS_BY_SUBJECT: readonly {
+export interface EventsOfSubject {
   readonly subject: string;
   readonly name: string;
-  readonly types: readonly (readonly [type: EventType, name: string])[];
-}[] = [
+  readonly types: readonly (readonly [type: EventType | OperatorEventType, name: string])[];
+}
+
+/** What an endpoint of the operators can subscribe to. */
+export const OPERATOR_EVENTS: readonly EventsOfSubject[] = [
+  {
+    subject: "operator",
+    name: "What needs a person",
+    types: [
+      ["operator.review_waiting", "A review waits"],
+      ["operator.write_uncertain", "A write is uncertain"],
+      ["operator.credential_locked", "A credential is locked"],
+      ["operator.webhook_disabled", "An endpoint is dead"],
+    ],
+  },
+];
+
+/** What an endpoint of an account can subscribe to, by subject. */
+export const EVENTS_BY_SUBJECT: readonly EventsOfSubject[] = [
   {
     subject: "run",
     name: "Runs",
