@@ -12,6 +12,7 @@ import type { OperatorStage, Someone } from "../operator/stage.ts";
 import { rewriteSigned } from "../sign-again.ts";
 import { refuseEntries } from "./refuse-entries.ts";
 import { readState } from "./installation-state.ts";
+import { tokenEffects } from "./token-effects.ts";
 import { webhookEffects } from "./webhook-effects.ts";
 
 const DOCUMENTS = [
@@ -130,7 +131,6 @@ async function knownThere(): Promise<{ readonly someone: Someone; readonly login
   return { someone, login };
 }
 
-const TOKEN = { name: "ci", role: "viewer", lifetime_seconds: 3_600 };
 /** About what is made for it, as the parameters name it. */
 const on = (
   action: string,
@@ -155,12 +155,6 @@ const newSchedule = async () => {
 const idOf = async (path: string, body: object): Promise<string> =>
   (await (await stage.holding(admin)).send("POST", path, body)).body.id;
 const newKey = async () => ({ keyId: await idOf("/keys", { account: "acme" }) });
-const newToken = async () => ({ tokenId: await idOf("/tokens", TOKEN) });
-
-async function newDevice() {
-  const { body } = await oidc.browser().send("POST", "/session/device", { name: "ana@laptop" });
-  return { userCode: body.user_code };
-}
 
 const newSecret = (name: string): object => ({
   account: "acme",
@@ -240,10 +234,6 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       };
     },
   },
-  beginDeviceSignIn: "who waits with a code is nobody yet; the approval has its entry",
-  pollDeviceSignIn: "it hands out what was approved, and the approval has its entry",
-  approveDeviceSignIn: on("operator_token.create", newDevice, { role: "viewer", lifetime_seconds: 3_600 }),
-  denyDeviceSignIn: "nobody gets anything, and the code expires anyway",
   signOut: byOperator("operator.sign_out", () => ({})),
   stepUp: byOperator("operator.step_up", async (someone) => {
     await stage.giveSecondFactor(someone);
@@ -286,9 +276,6 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     actions: ["operator.oidc_unlink"],
     ask: async () => await asAdmin({ operatorId: (await knownThere()).someone.id }),
   },
-  createToken: { actions: ["operator_token.create"], ask: async () => await asAdmin({}, TOKEN) },
-  endOwnToken: "only a token has it, as its own actor: operator/device-sign-in has its entry",
-  revokeToken: on("operator_token.revoke", newToken),
   cancelRun: { actions: ["run.cancel"], ask: async () => await asAdmin({ runId: (await waitingRun()).id }) },
   purgeRun: onCancelledRun("run.purge"),
   runAgain: onCancelledRun("run.again", {}),
@@ -379,6 +366,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     return made;
   }),
   runSchedule: on("schedule.run", newSchedule),
+  ...tokenEffects(asAdmin, () => oidc.browser()),
   ...webhookEffects(asAdmin, () => ({ stage, admin })),
 };
 
