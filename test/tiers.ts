@@ -48,6 +48,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "packed, installed, and a million records; instead the sources against a service (sdk/typescript)",
   "test/sdk/python.pg.test.ts":
     "a wheel, and httpx fetched from Debian; instead the TypeScript SDK, which sends the same (sdk/typescript)",
+  "test/sdk/mcp-package.pg.test.ts":
+    "packed, installed, and 29 MB of the protocol's own client fetched; instead the server by its streams (sdk/mcp.pg)",
   "test/flow/webhook-faults.pg.test.ts":
     "10,000 events under kills, and latencies; instead a kill before and after sending (flow/webhook-crash), and what is delivered beside bad endpoints (webhooks/webhooks)",
   "test/dashboard/loads.e2e.ts":

@@ -2,6 +2,7 @@ import { embeddedPage, widgetTypes } from "./embedded-page.ts";
 import { configurationPage } from "./configuration.ts";
 import { dashboardOperations } from "./dashboard-operations.ts";
 import type { Generated } from "./generated.ts";
+import { mcpOperations } from "./mcp-operations.ts";
 import { architecturePage } from "./layer-diagram.ts";
 import { pythonClient, pythonTypes } from "./python-sdk.ts";
 import { openApiJson, referencePage, referenceScript } from "./openapi.ts";
@@ -28,6 +29,7 @@ export const GENERATED: readonly Generated[] = [
   ...typePages,
   ...stepPages,
   { path: "openapi/operator-openapi.json", content: operatorOpenApiJson },
+  { path: "sdk/mcp/src/operations.ts", content: mcpOperations },
   { path: "ui/api/operations.ts", content: () => dashboardOperations(ROOT) },
   { path: "src/db/migrations/schema.sql", content: () => schemaSql(ROOT) },
 ];
