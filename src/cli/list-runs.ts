@@ -6,7 +6,12 @@ import { describeEvidence } from "#domain/page-evidence.ts";
 import { describeAnswer } from "#domain/shown-answer.ts";
 import { isTerminal, RUN_STATUSES, type RunStatus } from "#domain/run.ts";
 import type { Composition } from "./composition.ts";
-import { blueprintWaitName, runStateName, STEP_STATE_NAMES } from "#domain/labels/states.ts";
+import {
+  blueprintWaitName,
+  runStateName,
+  STEP_STATE_NAMES,
+  throttleWaitName,
+} from "#domain/labels/states.ts";
 import { CommandFailed, EXIT_CODES, paint, plain, print, table, tell } from "./output.ts";
 import { openPrivateFolder, pictureFile } from "./private-folder.ts";
 import { onService } from "./remote.ts";
@@ -235,6 +240,7 @@ const placeOf = ({ name, version, line, column }: NonNullable<ShownRun["failed_s
 function waitOf(run: ShownRun): string | null {
   if (run.browser_wait !== null) return BROWSER_WAITS[run.browser_wait];
   if (run.blueprint_wait !== null) return blueprintWaitName(run.blueprint_wait);
+  if (run.throttle_wait !== null) return throttleWaitName(run.throttle_wait);
   return run.waits_for && `another run with the credential ${run.waits_for}`;
 }
 

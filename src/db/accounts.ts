@@ -1,5 +1,7 @@
 import type { AccountSettings } from "#domain/account.ts";
 import type { Branding, Logo } from "#domain/branding.ts";
+import { readHostThrottles, type HostThrottle } from "#domain/host-throttle.ts";
+import type { Json } from "#domain/json.ts";
 import type { Database } from "./connection/pool.ts";
 
 export interface Account extends AccountSettings {
@@ -27,6 +29,16 @@ export async function listAccountIds(db: Database): Promise<readonly string[]> {
 export async function findAccountDocument(db: Database, id: string): Promise<string | undefined> {
   const rows = await db.query<{ document: string }>(`select document from account where id = $1`, [id]);
   return rows[0]?.document;
+}
+
+/** Its document's throttles of hosts. */
+export async function findHostThrottles(db: Database, id: string): Promise<readonly HostThrottle[]> {
+  const rows = await db.query<{ throttle: Json | null }>({
+    name: "find_host_throttles",
+    text: `select document::json -> 'throttle' as throttle from account where id = $1`,
+    values: [id],
+  });
+  return readHostThrottles(rows[0]?.throttle ?? undefined);
 }
 
 /** An account in the form that hosted pages show. */

@@ -3,11 +3,12 @@ import { Type } from "#lib/type.ts";
 import { DURATION_PATTERN } from "./duration.ts";
 import { REVIEW_STEP_UPS } from "./account.ts";
 import { EDITIONS, LATEST_EDITION } from "./edition.ts";
+import { hostThrottlesSchema } from "./host-throttle.ts";
 import { EXPRESSION } from "./expression.ts";
 import { LANGUAGES } from "./language.ts";
 import { limits } from "./limits.ts";
 import { MILESTONE_PATTERN } from "./run.ts";
-import { GROUP_KEY_PATTERN } from "./run-group.ts";
+import { concurrencySchema } from "./run-group.ts";
 import { scheduleSchema } from "./schedule-schema.ts";
 import { SAYS, UNBUILT_KEYS } from "./schema-notes.ts";
 import { FIELD_TYPES } from "./strategy.ts";
@@ -34,7 +35,6 @@ export const configLimits = {
   hostsMax: 50,
   optionsMax: 200,
   descriptionCharactersMax: 2_000,
-  groupKeysMax: 5,
 } as const;
 
 const closed = { additionalProperties: false };
@@ -96,11 +96,6 @@ const edition = Type.Optional(
   Type.Enum([...EDITIONS], {
     description: `The edition of the keys' meaning; default ${LATEST_EDITION}, the latest`,
   }),
-);
-
-const groupKey = named(
-  GROUP_KEY_PATTERN,
-  "`$metadata.` or `$credentials.` with a name, in backticks if it has other characters than letters, digits and `_`",
 );
 
 const logoUrl = (what: string) =>
@@ -166,6 +161,7 @@ export const accountSchema = Type.Object(
         { ...closed, description: "How the account appears on the hosted pages" },
       ),
     ),
+    throttle: hostThrottlesSchema,
     webhooks: Type.Optional(
       Type.Array(
         Type.Object(
@@ -319,26 +315,7 @@ export const blueprintSchema = Type.Object(
     insecure,
     timeout: duration("Maximum duration of a run; default 30m"),
     retention: duration("How long the data of ended runs is kept; default the account's"),
-    concurrency: Type.Optional(
-      Type.Object(
-        {
-          limit: Type.Integer({
-            minimum: 1,
-            maximum: configLimits.concurrencyMax,
-            description: "How many may be executed at once",
-          }),
-          key: Type.Optional(
-            Type.Union(
-              [groupKey, Type.Array(groupKey, { minItems: 1, maxItems: configLimits.groupKeysMax })],
-              {
-                description: "What runs must have in common to count together; default: all count together",
-              },
-            ),
-          ),
-        },
-        { ...closed, description: "How many runs of the Blueprint may be executed at once" },
-      ),
-    ),
+    concurrency: concurrencySchema,
     schedules: Type.Optional(
       Type.Array(scheduleSchema, {
         maxItems: limits.documentSchedulesMax,

@@ -70,7 +70,7 @@ export function databaseJournal(
       await retryWhileLocked(async () => await beginWrite(db, lease, { accountId, nodeId, ordinal })),
     endWrite: async (write) => await retryWhileLocked(async () => await endWrite(db, lease, write)),
     standStill: async (wait) => await runClock.standStill(wait),
-    takeSlot: slotTaker({ db, news, paces, clock }, run, lease, runClock),
+    ...slotTaker({ db, news, paces, clock }, run, lease, runClock),
     askAgain: askAgainOf({ db, clock }, run, lease, runClock),
     takeRetry: async (retriesMax) =>
       await retryWhileLocked(async () => await takeRetry(db, lease, retriesMax)),

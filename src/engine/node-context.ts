@@ -78,7 +78,11 @@ export function nodeContext(
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
       return await run.journal.review(run, planned, records, ask);
     },
-    takeSlot: async (spacingMs) => await run.journal.takeSlot(node.id, spacingMs, signal),
+    takeSlot: async (spacingMs, url) => {
+      if (spacingMs !== null) await run.journal.takeSlot(node.id, spacingMs, signal);
+      const origin = target.originOf(url);
+      if (origin !== null) await run.journal.takeHostSlot(origin, signal);
+    },
     askAgain: async ({ ordinal = 0, ...times }) =>
       await run.journal.askAgain({ nodeId: node.id, ordinal }, times, signal),
     takeRetry: async () => {

@@ -106,6 +106,8 @@ export interface RunJournal {
   standStill<T>(wait: () => Promise<T>): Promise<T>;
   /** Waits for the node's next throttle slot, one every `spacingMs`. Throws RunQueued, or the signal's reason. */
   takeSlot(nodeId: string, spacingMs: number, signal: AbortSignal): Promise<void>;
+  /** The same for a host of the account's `throttle`, if it has this one. */
+  takeHostSlot(origin: string, signal: AbortSignal): Promise<void>;
   /** Waits for the next poll. False: the poll's time limit has passed. Throws RunPollsLater, or the signal's reason. */
   askAgain(place: PollPlace, times: PollTimes, signal: AbortSignal): Promise<boolean>;
   /** Takes one of the run's retries. False: none are left. */

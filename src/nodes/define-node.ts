@@ -61,8 +61,11 @@ export interface NodeContext {
    * waits without holding anything.
    */
   review(records: RecordBatches, ask: () => Promise<ReviewQuestion>): Promise<RecordBatches>;
-  /** Waits for this node's next throttle slot across all runs and workers: one every `spacingMs`. */
-  takeSlot(spacingMs: number): Promise<void>;
+  /**
+   * Waits for this node's next throttle slot across all runs and workers, one every `spacingMs`; null: it has no throttle. Then for one of
+   * the account's throttle for the host of the URL.
+   */
+  takeSlot(spacingMs: number | null, url: string): Promise<void>;
   /**
    * Waits for the next poll. False: the poll's maximum duration is over. A long wait hands the run back by throwing: it holds nothing in the
    * meantime, and this node is executed again later.

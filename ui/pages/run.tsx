@@ -1,4 +1,4 @@
-import { blueprintWaitName } from "#domain/labels/states.ts";
+import { blueprintWaitName, throttleWaitName } from "#domain/labels/states.ts";
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
 import { readRun } from "../api/operations.ts";
@@ -96,6 +96,12 @@ function RunNotes({ run }: { readonly run: Run }) {
       {run.blueprint_wait !== null && (
         <Note tone="quiet" title="Waiting for another run">
           It waits for {blueprintWaitName(run.blueprint_wait)}. It starts when one of them has ended.
+        </Note>
+      )}
+      {run.throttle_wait !== null && (
+        <Note tone="quiet" title="Waiting for its turn">
+          It waits for {throttleWaitName(run.throttle_wait)}. It holds nothing meanwhile, and its timeout
+          stands still.
         </Note>
       )}
       {run.browser_wait === "missing" && (

@@ -1,11 +1,13 @@
 import { explainLogoUrl, explainSupportUrl } from "#domain/branding.ts";
+import { THROTTLE_MS_MAX } from "#domain/host-throttle.ts";
 import { isJsonObject, type JsonObject } from "#domain/json.ts";
+import { parseDuration } from "#domain/duration.ts";
 import type { ConfigFinding } from "#domain/config-problem.ts";
 import { accountSchema, configLimits } from "#domain/config-schema.ts";
 import { endpointUrlProblem } from "#domain/webhook.ts";
 import { canonicalUrl } from "#domain/webhook-documents.ts";
 import { checkShape } from "./check-shape.ts";
-import { checkDuration, checkOrigins } from "./check-values.ts";
+import { checkDuration, checkOrigins, readOrigins } from "./check-values.ts";
 
 /** docs/accounts.md describes account documents. */
 export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
@@ -18,6 +20,7 @@ export function checkAccount(document: JsonObject): readonly ConfigFinding[] {
     }),
     ...checkDuration(document["retention"], ["retention"], { maxMs: configLimits.retentionMsMax }),
     ...checkBranding(document),
+    ...checkThrottles(document),
     ...checkWebhooks(document),
   ];
 }
@@ -31,6 +34,27 @@ function checkBranding({ branding }: JsonObject): readonly ConfigFinding[] {
     ...(bad === null ? [] : [{ path: ["branding", "logo_url"], message: bad }]),
     ...(unfit === null ? [] : [{ path: ["branding", "support_url"], message: unfit }]),
   ];
+}
+
+function checkThrottles({ throttle }: JsonObject): readonly ConfigFinding[] {
+  if (!Array.isArray(throttle)) return [];
+  const given = throttle.flatMap((each, index) => (isJsonObject(each) ? [{ each, index }] : []));
+  const hosts = given.map(({ each: { host } }) => readOrigins([host ?? null])[0] ?? null);
+  return given.flatMap(({ each: { host, per }, index }, at) => {
+    const path = ["throttle", index];
+    const perMs = parseDuration(per ?? "");
+    const isTwice = hosts[at] !== null && hosts.indexOf(hosts[at] ?? null) < at;
+    return [
+      ...checkOrigins([host ?? null], ["throttle"]).map((finding) => ({
+        ...finding,
+        path: [...path, "host"],
+      })),
+      ...(isTwice ? [{ path: [...path, "host"], message: "is listed twice; remove one" }] : []),
+      ...(typeof per === "string" && (perMs === undefined || perMs === 0 || perMs > THROTTLE_MS_MAX)
+        ? [{ path: [...path, "per"], message: "is a duration from 1ms to 1h, e.g. 1s" }]
+        : []),
+    ];
+  });
 }
 
 function checkWebhooks({ webhooks }: JsonObject): readonly ConfigFinding[] {

@@ -179,6 +179,7 @@ function showListed(run: ListedRun) {
 const showWaiting = (run: DetailedRun) => ({
   waits_for: run.waitsFor,
   blueprint_wait: run.blueprintWait && { limit: run.blueprintWait.limit, has_key: run.blueprintWait.hasKey },
+  throttle_wait: run.throttleWait,
   parked_at: iso(run.parkedAt),
   begins_at: iso(run.beginsAt),
   expires_at: iso(run.expiresAt),

@@ -20,6 +20,7 @@ const REASONS: readonly WaitingReason[] = [
   "place",
   "browser",
   "blueprint",
+  "throttle",
   "credential",
   "review",
   "write",

@@ -121,6 +121,9 @@ export const readRun = defineOperation({
         oneOf(["retention", "operator"], "Why it was purged: its retention ended, or an operator did it."),
       ),
       waits_for: orNull(text("The credential that it waits for.")),
+      throttle_wait: orNull(
+        text("The node for whose `throttle` it queues, or the host (an origin) of the account's."),
+      ),
       blueprint_wait: orNull(
         closed({
           limit: count("How many of them may be executed at once."),

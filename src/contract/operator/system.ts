@@ -10,6 +10,7 @@ const waiting = Type.Array(
       [
         "place",
         "blueprint",
+        "throttle",
         "browser",
         "credential",
         "review",
@@ -19,7 +20,7 @@ const waiting = Type.Array(
         "worker",
         "nothing",
       ],
-      "The reason for waiting: `place`: the concurrency limit of the account; `blueprint`: that of its Blueprint; `browser`: a browser of a worker; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `delay`: the delay that its caller asked for; `worker`; `nothing`: it is running.",
+      "The reason for waiting: `place`: the concurrency limit of the account; `blueprint`: that of its Blueprint; `throttle`: a `throttle` of a node or a host; `browser`: a browser of a worker; `credential`: another run with the same credential; `review`; `write`: a decision on a write; `target`: the next poll; `delay`: the delay that its caller asked for; `worker`; `nothing`: it is running.",
     ),
     runs: count("Number of runs."),
     oldest_at: time("The time at which the oldest began to wait."),

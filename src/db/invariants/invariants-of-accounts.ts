@@ -87,7 +87,8 @@ const BELONGINGS: readonly Belonging[] = [
   {
     child: "throttle_slot",
     parent: "blueprint",
-    on: "parent.id = child.blueprint_id",
+    // Of a host: any Blueprint of the account will do.
+    on: "parent.id = child.blueprint_id or child.blueprint_id = child.account_id and parent.account_id = child.account_id",
     ids: ["blueprint_id", "node_id"],
   },
 ];

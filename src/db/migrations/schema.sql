@@ -1042,7 +1042,6 @@ create table throttle_slot (
   next_at timestamp with time zone not null,
   spacing_ms double precision,
   constraint throttle_slot_pkey PRIMARY KEY (account_id, blueprint_id, node_id),
-  constraint throttle_slot_account_id_blueprint_id_fkey FOREIGN KEY (account_id, blueprint_id) REFERENCES blueprint(account_id, id),
   constraint throttle_slot_spacing_ms_check CHECK ((spacing_ms > (0)::double precision))
 );
 

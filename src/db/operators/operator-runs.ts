@@ -1,7 +1,7 @@
 import type { PageRequest } from "#domain/page-cursor.ts";
 import type { RunStatus } from "#domain/run.ts";
 import { ANY_BROWSER } from "#db/runs/browser-line.ts";
-import { GROUP_WAIT, WAITS_FOR_GROUP, type GroupWait } from "#db/runs/group-limits.ts";
+import { RUN_WAITS, type RunWaits } from "#db/runs/group-limits.ts";
 import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -186,7 +186,7 @@ async function findFewWith(db: Database, pair: ReturnType<typeof pairOf>): Promi
   return rows.length > FEW ? null : rows.map(({ id }) => id);
 }
 
-export interface DetailedRun extends ListedRun {
+export interface DetailedRun extends ListedRun, RunWaits {
   readonly accountId: string;
   readonly blueprintId: string | null;
   readonly apiKeyId: string | null;
@@ -210,8 +210,6 @@ export interface DetailedRun extends ListedRun {
   readonly beginsAt: Date | null;
   readonly expiresAt: Date | null;
   readonly priority: number;
-  readonly waitsFor: string | null;
-  readonly blueprintWait: GroupWait | null;
   /** Why it queues for a browser, if it does. */
   readonly browserWait: "missing" | "taken" | null;
   /** Lines of `domain/node-tally.ts`: those of its steps have the others. */
@@ -244,8 +242,7 @@ export async function findDetailedRun(db: Database, id: string): Promise<Detaile
        case when run.line = '${BROWSER_LINE}' and run.parked_at is not null and run.ended_at is null
          then case when ${ANY_BROWSER} then 'taken' else 'missing' end end as "browserWait",
        case when run.claimed_at is null then run.not_before end as "beginsAt", run.expires_at as "expiresAt", run.priority,
-       case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
-         else case when not ${WAITS_FOR_GROUP} then run.waits_for end end as "waitsFor", ${GROUP_WAIT} as "blueprintWait",
+       ${RUN_WAITS},
        run.retries, run.lost_leases as "lostLeases", run.tally
      from ${TABLES} where run.id = $1`,
     [id],

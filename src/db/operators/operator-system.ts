@@ -43,6 +43,7 @@ export interface WaitingRuns {
 export type WaitingReason =
   | "place"
   | "blueprint"
+  | "throttle"
   | "browser"
   | "credential"
   | "review"
@@ -52,14 +53,15 @@ export type WaitingReason =
   | "worker"
   | "nothing";
 
-/** `place`: a free slot. `blueprint`: one of its Blueprint's. `target`: the next poll. `delay`: its time to begin. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
+/** `place`: a free slot. `blueprint`: one of its Blueprint's. `throttle`: a node's or a host's. `target`: the next poll. `delay`: its time to begin. `worker`: admitted, but no worker executes it yet. `nothing`: it is being executed. */
 export async function countWaitingRuns(
   db: Database,
   accountIds: readonly string[] | null = null,
 ): Promise<readonly WaitingRuns[]> {
   return await db.query<WaitingRuns>(
     `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
-         when line = '${CLOCK}' then 'target' when line = '${DELAY}' then 'delay' when line = '${BROWSER_LINE}' then 'browser' else 'place' end
+         when line = '${CLOCK}' then 'target' when line = '${DELAY}' then 'delay' when line = '${BROWSER_LINE}' then 'browser'
+         when line like '%/%' then 'throttle' else 'place' end
          when parked_at is not null and exists (select from run_write write where write.run_id = run.id
            and write.status = 'in_doubt') then 'write'
          when parked_at is not null then 'review'

@@ -16,13 +16,21 @@ export const groupsInForce = (
 /** The names of groups begin with their Blueprint's id; a key is behind a slash. */
 export const WAITS_FOR_GROUP = `run.waits_for like 'bp\\_%'`;
 
-/** A limit of a Blueprint on its runs at once: of all of them, or of those with the same key. */
-export interface GroupWait {
-  readonly limit: number;
-  readonly hasKey: boolean;
+/** What a run waits for besides places and people; null: it does not. */
+export interface RunWaits {
+  /** A credential. */
+  readonly waitsFor: string | null;
+  /** The limit of its Blueprint on runs at once: of all of them, or of those with the same key. */
+  readonly blueprintWait: { readonly limit: number; readonly hasKey: boolean } | null;
+  /** The node whose `throttle` it queues for, or the host of the account's. */
+  readonly throttleWait: string | null;
 }
 
-/** Of a row of `run`: its group's limit, if it waits for that. */
-export const GROUP_WAIT = `case when ${WAITS_FOR_GROUP} and run.admitted_at is null and run.ended_at is null then (
+/** Of a row of `run`. */
+export const RUN_WAITS = `case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
+    else case when not ${WAITS_FOR_GROUP} then run.waits_for end end as "waitsFor",
+  case when ${WAITS_FOR_GROUP} and run.admitted_at is null and run.ended_at is null then (
     select json_build_object('limit', coalesce(${LIMIT}, 0), 'hasKey', run.waits_for like '%/%')
-    from ${CURRENT} where found.id = run.blueprint_id) end`;
+    from ${CURRENT} where found.id = run.blueprint_id) end as "blueprintWait",
+  case when run.line like '%/%' and run.parked_at is not null and run.ended_at is null
+    then substr(run.line, strpos(run.line, '/') + 1) end as "throttleWait"`;

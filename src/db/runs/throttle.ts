@@ -1,11 +1,19 @@
 import type { Database } from "#db/connection/pool.ts";
 
-/** A node whose requests are throttled, across all runs and workers. */
+/** A node whose requests are throttled, across all runs and workers; or a host, over all Blueprints of the account. */
 export interface ThrottledNode {
   readonly accountId: string;
+  /** Of a host: the account's id. */
   readonly blueprintId: string;
+  /** Of a host: its origin. */
   readonly nodeId: string;
 }
+
+export const throttledHost = (accountId: string, origin: string): ThrottledNode => ({
+  accountId,
+  blueprintId: accountId,
+  nodeId: origin,
+});
 
 export interface ThrottleSlot {
   /** Time until the slot. */
@@ -34,7 +42,18 @@ export async function takeThrottleSlot(
       returning greatest(extract(epoch from next_at - app_now()) * 1000, 0)::float8 as "waitMs", next_at::text as at`,
     values: [node.accountId, node.blueprintId, node.nodeId, spacingMs, withinMs],
   });
+  if (rows.length === 0) await noteSpacing(db, node, spacingMs);
   return rows[0];
+}
+
+/** Runs are called from the queue by the stored spacing: with an earlier, shorter one they would be called too soon, again and again. */
+async function noteSpacing(db: Database, node: ThrottledNode, spacingMs: number): Promise<void> {
+  await db.query({
+    name: "note_throttle_spacing",
+    text: `update throttle_slot set spacing_ms = $4::float8
+      where account_id = $1 and blueprint_id = $2 and node_id = $3 and spacing_ms is distinct from $4::float8`,
+    values: [node.accountId, node.blueprintId, node.nodeId, spacingMs],
+  });
 }
 
 /** Returns an unused slot, unless a later one is already taken. */

@@ -48,6 +48,7 @@ export const failureName = (failure: string): string =>
 export const WAIT_NAMES = {
   place: "Concurrency limit",
   blueprint: "Concurrency limit of the Blueprint",
+  throttle: "Throttle of a node or a host",
   browser: "Browser",
   credential: "Another run with the same credential",
   review: "Review",
@@ -61,6 +62,12 @@ export const WAIT_NAMES = {
 /** What a run waits for whose Blueprint has `concurrency`. */
 export const blueprintWaitName = (wait: { readonly limit: number; readonly has_key: boolean }): string =>
   `other runs of its Blueprint${wait.has_key ? " with the same key" : ""}, of which at most ${wait.limit} are executed at once`;
+
+/** What a run waits for in the queue of a throttle, of a node or of a host. */
+export const throttleWaitName = (of: string): string =>
+  of.includes("://")
+    ? `its turn under the account's \`throttle\` of ${of}`
+    : `its turn under the \`throttle\` of the node ${of}`;
 
 /** The state of a node in a run. */
 export const STEP_STATE_NAMES = {

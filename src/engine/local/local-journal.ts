@@ -72,6 +72,8 @@ export function localJournal(rules: LocalRules): RunJournal {
       nextFreeMs.set(nodeId, atMs + spacingMs);
       await sleep(atMs - nowMs, undefined, { signal });
     },
+    // A local run has no account's document.
+    takeHostSlot: async () => {},
     askAgain: async ({ nodeId, ordinal }, { everyMs, forMs }, signal) => {
       if (rules.isReplayed) return true;
       const nowMs = performance.now();

@@ -296,6 +296,7 @@ function replayedTargets(
     const jar = openJar();
     return {
       send: async (request) => await send(request, origins),
+      originOf: () => null,
       jar,
       browse: async (signal, { nets, ...may }, work) => {
         if (tape === null) throw new StepFailure("browser_missing", NO_PAGES);

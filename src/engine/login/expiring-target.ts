@@ -18,6 +18,7 @@ export function openExpiringTarget(
   let hasRenewed = false;
   return {
     send: async (...asked) => await target.send(...asked),
+    originOf: opened.originOf,
     jar: opened.jar,
     browse: async (signal, ...rest) => {
       try {

@@ -49,6 +49,7 @@ export function openRenewingTarget(
       }
       return await holding.target.send(request, signal, keep, mayLeave);
     },
+    originOf: holding.target.originOf,
     jar: holding.target.jar,
     browse: async (...asked) => await holding.target.browse(...asked),
     close: async () => await holding.target.close(),

@@ -30,6 +30,8 @@ type SendRest = Parameters<SendOutbound> extends [OutboundRequest, ...infer Rest
 /** Access to one target: its origins and the login's session (empty for a node without a credential). */
 export interface TargetSession {
   readonly send: SendOutbound;
+  /** Of a request's URL; null: it is none. */
+  readonly originOf: (url: string) => string | null;
   readonly jar: SessionJar;
   /** Opens a browser that is logged in, and closes it afterwards. Throws StepFailure. */
   browse<T>(signal: AbortSignal, means: PageMeans, work: (browser: StepBrowser) => Promise<T>): Promise<T>;
@@ -70,6 +72,7 @@ export function openTarget(
   return {
     send: async (request, signal, keep, mayLeave) =>
       await mapGateErrors(send(request, signal, keep, mayLeave), door),
+    originOf: (url) => URL.parse(url, origins[0])?.origin ?? null,
     jar,
     browse: async (signal, { nets, ...may }, work) => {
       const means = { origins, login, jar, beforeHop, nets: () => nets, ...may };

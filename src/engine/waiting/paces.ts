@@ -5,6 +5,8 @@ import {
   type ThrottleSlot,
 } from "#db/runs/throttle.ts";
 import type { Database } from "#db/connection/pool.ts";
+import { findHostThrottles } from "#db/accounts.ts";
+import type { HostThrottle } from "#domain/host-throttle.ts";
 import { limits } from "#domain/limits.ts";
 import type { Clock } from "#lib/clock.ts";
 import { retryWhileLocked } from "./retry-while-locked.ts";
@@ -154,10 +156,18 @@ class Pace {
   }
 }
 
-/** The schedules of all throttled nodes in this process. */
+/** How long the throttles of an account's document are cached, and those of how many accounts. */
+const THROTTLES_MS = 5_000;
+const ACCOUNTS_MAX = 10_000;
+
+/** The schedules of all throttled nodes and hosts in this process. */
 export class Paces {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #hosts = new Map<
+    string,
+    { readonly untilMs: number; readonly read: Promise<readonly HostThrottle[]> }
+  >();
   readonly #paces = new Map<string, Pace>();
   #ranks = 0;
 
@@ -169,6 +179,20 @@ export class Paces {
   /** The rank of a run that begins a node now: after all that have begun. */
   newRank(): number {
     return ++this.#ranks;
+  }
+
+  /** The spacing of an account's requests to a host; null: it has no throttle. Within seconds of a change of the document. */
+  async spacingOfHost(accountId: string, origin: string): Promise<number | null> {
+    let known = this.#hosts.get(accountId);
+    if (known === undefined || known.untilMs <= this.#clock.now()) {
+      if (this.#hosts.size >= ACCOUNTS_MAX) this.#hosts.clear();
+      const read = findHostThrottles(this.#db, accountId);
+      known = { untilMs: this.#clock.now() + THROTTLES_MS, read };
+      this.#hosts.set(accountId, known);
+      // The next one asks again.
+      read.catch(() => this.#hosts.delete(accountId));
+    }
+    return (await known.read).find((each) => each.origin === origin)?.spacingMs ?? null;
   }
 
   /** Waits for a slot of the node, one every `spacingMs`. Throws SlotTooFar, or the signal's reason. */

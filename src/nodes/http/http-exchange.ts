@@ -52,7 +52,7 @@ export async function exchange(
   };
   for (let attempt = 1; ; attempt += 1) {
     context.signal.throwIfAborted();
-    await waitForSlot(context, config);
+    await waitForSlot(context, config, request.url);
     const answer = await attemptOnce(context, outbound);
     const isRetried =
       answer instanceof OutboundError ? PASSING_FAILURES.has(answer.failure) : isPassing(answer, config);
@@ -71,10 +71,17 @@ export async function exchange(
   }
 }
 
-/** `throttle` (docs/nodes/http.md): waits for a slot; slots are evenly spaced over all runs of the Blueprint. */
-export async function waitForSlot(context: NodeContext, { throttle }: HttpConfig): Promise<void> {
-  if (throttle === undefined) return;
-  await context.takeSlot(must(parseDuration(throttle.per), "a checked duration") / throttle.requests);
+/**
+ * `throttle` (docs/nodes/http.md): waits for a slot; slots are evenly spaced over all runs of the Blueprint. Then for one of the host, if the
+ * account's document has a throttle for it.
+ */
+export async function waitForSlot(
+  context: NodeContext,
+  { throttle }: HttpConfig,
+  url: string,
+): Promise<void> {
+  const per = throttle && must(parseDuration(throttle.per), "a checked duration");
+  await context.takeSlot(per === undefined ? null : per / must(throttle?.requests, "requests"), url);
 }
 
 async function attemptOnce(

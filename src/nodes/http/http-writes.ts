@@ -102,7 +102,7 @@ async function sendOnce(
   };
   let response: OutboundResponse;
   try {
-    await waitForSlot(context, config);
+    await waitForSlot(context, config, request.url);
     await context.writes.begin(write.ordinal);
     await stopUnsent(context, write);
     response = await context.writes.send(outbound, write.ordinal);
