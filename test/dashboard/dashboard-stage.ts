@@ -81,7 +81,7 @@ export async function openDashboardStage(
   const cookieOf = async (role: OperatorRole): Promise<string> => {
     const before = known.get(role);
     if (before !== undefined) return before;
-    const someone = await operators.operator(role, emails[role]);
+    const someone = await operators.operator(role, null, emails[role]);
     await operators.giveSecondFactor(someone);
     const { cookie } = await operators.holding(someone);
     known.set(role, cookie);

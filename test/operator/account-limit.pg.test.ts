@@ -128,7 +128,16 @@ for (const holder of HOLDERS) {
       assert.ok(status < 500, `${operation.id}: ${text}`);
       assert.doesNotMatch(text, /globex|initech/, operation.id);
       const other = objects.get("globex") ?? assert.fail();
-      for (const name of ["runId", "reviewId", "credentialId", "keyId", "sessionId", "webhookId", "scheduleId", "chain"])
+      for (const name of [
+        "runId",
+        "reviewId",
+        "credentialId",
+        "keyId",
+        "sessionId",
+        "webhookId",
+        "scheduleId",
+        "chain",
+      ])
         assert.ok(!text.includes(other[name] ?? ""), `${operation.id} has another account's ${name}`);
       if (status === 200 && /acme/.test(text)) lists++;
     }
