@@ -140,7 +140,7 @@ function addSwitches(schedules: Command, composition: Composition): void {
     .addHelpText("after", "\nExample:\n  latchkey schedules pause sched_0VrJ…")
     .action(async (id: string) => {
       await change(composition, id, "pause");
-      print(`Paused ${id}. Runs that it began go on.`);
+      print(`Paused ${id}. Runs that it began continue.`);
     });
   schedules
     .command("resume")

@@ -4,6 +4,7 @@ import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
 import { resultKeysOf } from "#nodes/types/output.ts";
+import type { TargetSession } from "./login/target-session.ts";
 import { loopTurns } from "./loop-turns.ts";
 import { nodeWrites } from "./node-writes.ts";
 import { keepEvidence } from "./outputs/keep-evidence.ts";
@@ -78,11 +79,7 @@ export function nodeContext(
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
       return await run.journal.review(run, planned, records, ask);
     },
-    takeSlot: async (spacingMs, url) => {
-      if (spacingMs !== null) await run.journal.takeSlot(node.id, spacingMs, signal);
-      const origin = target.originOf(url);
-      if (origin !== null) await run.journal.takeHostSlot(origin, signal);
-    },
+    takeSlot: slotsOf(run, node.id, target, signal),
     askAgain: async ({ ordinal = 0, ...times }) =>
       await run.journal.askAgain({ nodeId: node.id, ordinal }, times, signal),
     takeRetry: async () => {
@@ -106,6 +103,14 @@ export function nodeContext(
     },
   };
 }
+
+const slotsOf =
+  (run: RunContext, nodeId: string, target: TargetSession, signal: AbortSignal): NodeContext["takeSlot"] =>
+  async (spacingMs, url) => {
+    if (spacingMs !== null) await run.journal.takeSlot(nodeId, spacingMs, signal);
+    const origin = target.originOf(url);
+    if (origin !== null) await run.journal.takeHostSlot(origin, signal);
+  };
 
 /** The result key of an output's handle. */
 export const resultKeyOf = (node: BlueprintNode, handle: string | null): string =>

@@ -12,6 +12,7 @@ import type { OperatorStage, Someone } from "../operator/stage.ts";
 import { rewriteSigned } from "../sign-again.ts";
 import { refuseEntries } from "./refuse-entries.ts";
 import { readState } from "./installation-state.ts";
+import { scheduleEffects } from "./schedule-effects.ts";
 import { tokenEffects } from "./token-effects.ts";
 import { webhookEffects } from "./webhook-effects.ts";
 
@@ -144,14 +145,6 @@ const newSession = async () => ({
   sessionId: (await caller.post("/credential-sessions", { strategy_id: "strat_acme" })).body.id,
 });
 const newCredential = async () => ({ credentialId: await connect(caller, "strat_acme", { token: "t" }) });
-const newSchedule = async () => {
-  const key = `made-${made++}`;
-  const terms = { blueprint_key: "asks", cron: "0 0 1 1 *", time_zone: "UTC", trigger: { data: "[]" } };
-  await caller.put(`/schedules/${key}`, terms);
-  const [row] = await stage.db.query<{ id: string }>("select id from schedule where key = $1", [key]);
-  return { scheduleId: row?.id ?? assert.fail(key) };
-};
-
 const idOf = async (path: string, body: object): Promise<string> =>
   (await (await stage.holding(admin)).send("POST", path, body)).body.id;
 const newKey = async () => ({ keyId: await idOf("/keys", { account: "acme" }) });
@@ -359,14 +352,8 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
       return await asAdmin({ account: "acme", secret });
     },
   },
-  pauseSchedule: on("schedule.pause", newSchedule),
-  resumeSchedule: on("schedule.resume", async () => {
-    const made = await newSchedule();
-    await (await stage.holding(admin)).send("POST", `/schedules/${made.scheduleId}/pause`);
-    return made;
-  }),
-  runSchedule: on("schedule.run", newSchedule),
   ...tokenEffects(asAdmin, () => oidc.browser()),
+  ...scheduleEffects(asAdmin, () => ({ stage, admin, caller })),
   ...webhookEffects(asAdmin, () => ({ stage, admin })),
 };
 

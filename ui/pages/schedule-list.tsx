@@ -1,6 +1,6 @@
 import { Anchor, SegmentedControl, Stack } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { SCHEDULE_STATES, type ScheduleState as State } from "#domain/schedule.ts";
+import type { ScheduleState as State } from "#domain/schedule.ts";
 import { listSchedules } from "../api/operations.ts";
 import { OFTEN_MS, useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -43,7 +43,7 @@ export function ScheduleListPage() {
           onChange={choose}
           data={[
             { value: "", label: "All" },
-            ...SCHEDULE_STATES.map((value) => ({ value, label: NAMES[value] })),
+            ...Object.entries(NAMES).map(([value, label]) => ({ value, label })),
           ]}
           maw={420}
         />

@@ -38,7 +38,7 @@ export function ScheduleTrouble({ of: schedule }: { readonly of: Schedule }) {
   if (reason === "credential_deleted")
     return (
       <Note tone="waiting" title="A credential of this schedule was deleted">
-        It goes on when {whoChanges(schedule)} names another one.
+        It continues when {whoChanges(schedule)} names another one.
       </Note>
     );
   if (reason === "blueprint_retired")
@@ -50,7 +50,7 @@ export function ScheduleTrouble({ of: schedule }: { readonly of: Schedule }) {
   if (reason === "refused")
     return (
       <Note tone="bad" title="The Blueprint refuses this schedule's trigger">
-        {schedule.paused_detail} It goes on when {whoChanges(schedule)} has another trigger, or when the
+        {schedule.paused_detail} It continues when {whoChanges(schedule)} has another trigger, or when the
         Blueprint accepts this one and you resume the schedule.
       </Note>
     );

@@ -215,7 +215,7 @@ function SwitchButton({ schedule: { id, key, state } }: { readonly schedule: Sch
       action="Pause"
       done="The schedule was paused."
     >
-      The times of <b>{key}</b> have no runs until somebody resumes it. Runs that it began go on.
+      The times of <b>{key}</b> have no runs until somebody resumes it. Runs that it began continue.
     </AskButton>
   );
 }

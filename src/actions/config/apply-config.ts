@@ -13,8 +13,6 @@ import { formatProblem, type ConfigProblem } from "#domain/config-problem.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { texts, type Json, type JsonObject } from "#domain/json.ts";
 import { describeNeed, type Need, type ProposedDocument } from "#domain/proposal.ts";
-import { readSchedules } from "#domain/schedule-documents.ts";
-import { readWebhooks } from "#domain/webhook-documents.ts";
 import { must } from "#lib/assert.ts";
 import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -27,9 +25,8 @@ import { createProposal, type NewProposal } from "./create-proposal.ts";
 import { listKnownSecrets } from "#actions/secrets/list-secret-problems.ts";
 import { readDocuments } from "./read-documents.ts";
 import { keepText } from "./keep-text.ts";
-import { syncSchedules } from "#actions/schedules/sync-schedules.ts";
 import { checkSchedulesHere } from "./check-schedules.ts";
-import { syncEndpoints } from "#actions/webhooks/sync-endpoints.ts";
+import { syncParts } from "./sync-parts.ts";
 import { warnOfEndpoints } from "./warn-of-endpoints.ts";
 import { warnOfLeftOut } from "./warn-of-left-out.ts";
 import { warnOfUnreached } from "./warn-of-unreached.ts";
@@ -344,15 +341,7 @@ async function applyDocument(
   const { kind, id } = checked;
   const document = JSON.stringify(checked.document);
   const saved = await saveDocument(tx, actor, checked, document);
-  if (kind === "account")
-    await syncEndpoints(tx, signing, { ...saved, actor }, readWebhooks(checked.document));
-  if (kind === "blueprint")
-    await syncSchedules(
-      tx,
-      signing,
-      { accountId: saved.accountId, key: id, actor },
-      readSchedules(checked.document),
-    );
+  await syncParts(tx, signing, { accountId: saved.accountId, actor }, checked);
   await recordAudit(tx, signing.audit, {
     accountId: saved.accountId,
     actor,

@@ -13,7 +13,6 @@ import { Problem } from "#domain/problem.ts";
 import { readSchedules } from "#domain/schedule-documents.ts";
 import { readCron } from "#lib/cron.ts";
 import { checkUnique } from "./check-values.ts";
-import type { CheckedDocument } from "./check-config.ts";
 
 /** The keys of a trigger's body. */
 interface TriggerKeys {
@@ -78,10 +77,21 @@ function checkBody(
   ];
 }
 
+/** A document that was checked without the service's rows. */
+interface CheckedSchedules {
+  readonly kind: string;
+  readonly account: string;
+  readonly id: string;
+  readonly document: JsonObject;
+  readonly retired: boolean;
+  readonly file: string;
+  readonly line: number;
+}
+
 /** What only the service's rows tell: the credentials of the triggers, and the keys that the account's schedules have. */
 export async function checkSchedulesHere(
   db: Database,
-  steps: readonly { readonly change: string; readonly checked: CheckedDocument }[],
+  steps: readonly { readonly change: string; readonly checked: CheckedSchedules }[],
 ): Promise<readonly ConfigProblem[]> {
   const problems: ConfigProblem[] = [];
   for (const { change, checked } of steps) {

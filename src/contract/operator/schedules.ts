@@ -36,7 +36,7 @@ const schedule = {
     ),
   ),
   paused_detail: orNull(text("Why its trigger was refused.")),
-  paused_at: orNull(time("Since when it has been paused.")),
+  paused_at: orNull(time("When it was paused.")),
   locked_until: orNull(time("Until when its credential is locked.")),
   next_at: orNull(time("Its next time; `null`: it is paused.")),
   last: orNull(
@@ -104,7 +104,7 @@ export const pauseSchedule = defineOperation({
   method: "post",
   path: "/schedules/{scheduleId}/pause",
   summary: "Pause a schedule",
-  description: "Its times have no runs until an operator resumes it. Runs that it began go on.",
+  description: "Its times have no runs until an operator resumes it. Runs that it began continue.",
   permission: "schedule.manage",
   failures: [unknown, conflict("An operator has paused it already.")],
 });

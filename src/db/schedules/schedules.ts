@@ -161,7 +161,7 @@ export async function updateSchedule(
   );
 }
 
-/** A paused schedule goes on, from its next time. */
+/** A paused schedule continues with its next time. */
 export async function resumeSchedule(tx: Database, id: string, nextMs: number): Promise<void> {
   await tx.query(`update schedule set ${BEGIN_AT("$2")}, updated_at = app_now() where id = $1`, [id, nextMs]);
 }

@@ -1,7 +1,7 @@
 import type { FireOutcome, PauseReason, ScheduleState } from "#domain/schedule.ts";
 
 /** Why a schedule begins no runs. */
-export const PAUSE_NAMES: Readonly<Record<PauseReason, string>> = {
+const PAUSE_NAMES: Readonly<Record<PauseReason, string>> = {
   credential_deleted: "paused: its credential was deleted",
   blueprint_retired: "paused: its Blueprint is retired",
   refused: "paused: the Blueprint refuses its trigger",

@@ -72,7 +72,6 @@ export function localJournal(rules: LocalRules): RunJournal {
       nextFreeMs.set(nodeId, atMs + spacingMs);
       await sleep(atMs - nowMs, undefined, { signal });
     },
-    // A local run has no account's document.
     takeHostSlot: async () => {},
     askAgain: async ({ nodeId, ordinal }, { everyMs, forMs }, signal) => {
       if (rules.isReplayed) return true;
@@ -90,8 +89,7 @@ export function localJournal(rules: LocalRules): RunJournal {
       const counts: RecordCounts = { total: 0, valid: 0 };
       const reopen = await run.scratch.keep(encodeRecords(records, run.redact, counts));
       const open = (): RecordBatches => decodeRecords(reopen());
-      const question = await ask();
-      if (!(await rules.approve({ ...question, nodeId: planned.node.id, counts, open })))
+      if (!(await rules.approve({ ...(await ask()), nodeId: planned.node.id, counts, open })))
         throw new RunParked();
       return open();
     },
