@@ -231,6 +231,11 @@ test(
     );
     // As many as fit and a few beside, wherever somebody is.
     assert.ok((nodes ?? Infinity) < before + 300, `${nodes} nodes, ${before} before`);
+    // As in a ledger.
+    const alignments = await own.evaluate(
+      `["number", "total"].map((name) => getComputedStyle(document.querySelector(\`th[title="\${name}"]\`)).textAlign)`,
+    );
+    assert.deepEqual(alignments, ["left", "right"]);
     await records.focus();
     await own.keyboard.press("End");
     await records.getByRole("cell", { name: `RE-${TABLE_RECORDS - 1}`, exact: true }).waitFor();

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
 import { axeLightAndDark } from "../axe.ts";
+import { submitHostedForm } from "../caller.ts";
+import { until } from "../eventually.ts";
 import { testInAll } from "../tiers.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
@@ -132,6 +134,58 @@ test("a list goes on to the next page, and back to the one before", async () => 
   await go("Previous page", "planted 51");
   await go("Previous page", "planted 1");
   assert.equal(await pages.getByRole("button", { name: "Previous page" }).isDisabled(), true);
+});
+
+test("on a phone the filters are behind a button, which counts those in use", async () => {
+  const phone = await stage.openPage("viewer", "/runs?status=failed", {
+    viewport: { width: 390, height: 844 },
+  });
+  const chip = phone.getByRole("button", { name: "Last hour" });
+  const toggle = phone.getByRole("button", { name: "Filters (1)" });
+  await toggle.waitFor();
+  assert.equal(await chip.isVisible(), false);
+  await toggle.click();
+  await chip.click();
+  await phone.getByRole("button", { name: "Filters (2)" }).waitFor();
+  assert.match(phone.url(), /last=1h/);
+  await phone.context().close();
+});
+
+test("reviews are in the order that is chosen, which is in the URL", async () => {
+  const reviews: string[] = [];
+  for (const wrong of [1, 3]) {
+    const rows = Array.from({ length: 4 }, (_, n) => ({ supplier: n < wrong ? "" : "Northwind", total: 1 }));
+    reviews.push(await stage.waitForReview(await stage.trigger("supplier-invoices", rows)));
+  }
+  const own = await stage.openPage("reviewer", "/reviews");
+  const links = own.getByRole("link", { name: "Please look at these invoices" });
+  const order = async (): Promise<readonly string[]> =>
+    await links.evaluateAll((all) => all.map((each) => each.getAttribute("href")?.split("/").at(-1) ?? ""));
+  await links.first().waitFor();
+  const longestWait = await order();
+  assert.deepEqual(longestWait.slice(-2), reviews);
+  await own.getByLabel("Order").selectOption("Most errors first");
+  await until("most errors come first", async () => (await order())[0] === reviews[1]);
+  await own.reload();
+  await links.first().waitFor();
+  assert.equal((await order())[0], reviews[1]);
+  await own.context().close();
+});
+
+test("a list of credentials is searched by part of a label or of an ID", async () => {
+  await stage.operators.installation.apply(
+    "strategy: strat_portal\naccount: acme\nname: Portal\nfields: [{ key: token, type: password }]\nlogin: { type: none }",
+  );
+  const { body } = await stage.caller.post("/credential-sessions", {
+    strategy_id: "strat_portal",
+    name: "Portal of Northwind",
+  });
+  await submitHostedForm(body.hosted_url, { token: "canary-value" });
+  await page.goto(`${stage.operators.service.url}/dashboard/credentials`);
+  await page.getByLabel("Label or ID").fill("southgate");
+  await page.getByRole("heading", { name: "No credentials match" }).waitFor();
+  await page.getByLabel("Label or ID").fill("ORTHWI");
+  await page.getByRole("link", { name: "Portal of Northwind" }).waitFor();
 });
 
 test("Try it has a field for each property of an input's schema", async () => {

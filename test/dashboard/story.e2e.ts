@@ -262,6 +262,12 @@ test("a strategy is previewed as the end users' own page: language, width and co
     const box = await section.locator("iframe").boundingBox();
     return (box?.width ?? 1_000) <= 392;
   });
+  // As high as the page: its button is seen without scrolling in the frame.
+  await until("the button is in sight", async () => {
+    const frame = await section.locator("iframe").boundingBox();
+    const button = await hosted.locator("button[type=submit]").boundingBox();
+    return frame !== null && button !== null && button.y + button.height <= frame.y + frame.height;
+  });
   // It may send no form, and open no window.
   assert.equal(await section.locator("iframe").getAttribute("sandbox"), "allow-same-origin allow-scripts");
   assert.deepEqual(await axe(page), []);
