@@ -20,7 +20,6 @@ export interface RunFilter {
   readonly metadata: readonly MetadataPair[];
   /** By id. */
   readonly among: readonly string[] | null;
-  /** The kind of failure. */
   readonly failure: string | null;
   /** The reason of the failure, as `ERROR_PATTERN` writes it. */
   readonly error: string | null;
@@ -96,10 +95,10 @@ export async function listFailureGroups(
   );
 }
 
-/**
- * A page of runs, newest first. Not prepared by name, so that it is planned for the given filters, each of which has an index.
- * The upper bound of a name's prefix, in the order of bytes, is the prefix followed by the highest byte.
- */
+/** Few runs: otherwise, old ones would be looked for among all, newest first. */
+const OF_IDS = `with run as materialized (select * from run where id = any($18))`;
+
+/** A page of runs, newest first. Not prepared by name, so that it is planned for the given filters, each of which has an index. */
 export async function listRuns(
   db: Database,
   filter: RunFilter,
@@ -110,7 +109,7 @@ export async function listRuns(
   const withPair = pair && (await findFewWith(db, pair));
   const name = filter.name === null ? null : Buffer.from(filter.name, "utf8");
   return await db.query<ListedRun>(
-    `select ${LISTED} from ${TABLES}
+    `${filter.among === null ? "" : OF_IDS} select ${LISTED} from ${TABLES}
      where ($1::text is null or run.id = $1) and ($2::uuid is null or run.run_key = $2)
        and ($3::text is null or run.status = $3) and ($4::text is null or run.account_id = $4) and ($21::text[] is null or run.account_id = any($21))
        and ($5::text is null or run.blueprint_id = $5) and ($6::text[] is null or run.blueprint_id = any($6))
@@ -132,6 +131,7 @@ export async function listRuns(
       one,
       one === null ? filter.blueprintIds : null,
       name,
+      // The upper bound of a prefix, in the order of bytes.
       name && Buffer.concat([name, Buffer.from([0xff])]),
       pair?.text ?? null,
       pair && Buffer.from(pair.hashed, "utf8"),
