@@ -44,6 +44,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "Transmission and etcd, 130 MB unpacked; instead logins and writes against targets of the tests (strategies/http-login, documents/write-answers)",
   "test/applications/browser.pg.test.ts":
     "Verdaccio and Node-RED, 180 MB installed; instead a portal that is drawn by script (documents/browser)",
+  "test/outbound/browser/chromiums.e2e.ts":
+    "Debian's two Chromiums, a gigabyte unpacked; instead the Chromium of the tests, as their user (documents/browser)",
   "test/sdk/typescript-package.test.ts":
     "packed, installed, and a million records; instead the sources against a service (sdk/typescript)",
   "test/sdk/python.pg.test.ts":

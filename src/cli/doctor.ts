@@ -103,8 +103,16 @@ async function checkBrowser(composition: Composition): Promise<Finding> {
         ok: null,
         text: "browser: no Chromium is installed, and none is needed without type: browser",
       };
+    if (found.leaks)
+      return {
+        ok: false,
+        text: `browser: pages in ${found.version} (${found.path}) can send packets past the egress gate (WebRTC), because this release ignores the switch that forbids it; install another one, or name one in LATCHKEY_BROWSER`,
+      };
     const how = found.hasSandbox ? "with its sandbox" : "without its sandbox (LATCHKEY_BROWSER_SANDBOX=off)";
-    return { ok: true, text: `browser: ${found.version} (${found.path}) starts ${how}` };
+    return {
+      ok: true,
+      text: `browser: ${found.version} (${found.path}) starts ${how}, and sends nothing past the gate`,
+    };
   } catch (error) {
     return { ok: false, text: `browser: ${(error as Error).message}` };
   } finally {

@@ -2,6 +2,7 @@ import { tmpdir } from "node:os";
 import type { Log } from "#lib/log.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { BrowserError } from "./browser-error.ts";
+import { findLeak } from "./find-leak.ts";
 import { findChromium, NO_CHROMIUM, NO_WINDOW, readVersion } from "./find-chromium.ts";
 import { Places } from "./places.ts";
 import {
@@ -36,6 +37,15 @@ export interface BrowserPlaces {
   readonly free: number;
 }
 
+/** What a first start of the program shows. */
+export interface BrowserCheck {
+  readonly path: string;
+  readonly version: string;
+  readonly hasSandbox: boolean;
+  /** Whether pages can send something past the gate. */
+  readonly leaks: boolean;
+}
+
 export interface Browsers {
   places(): Promise<BrowserPlaces>;
   /** Calls back whenever a place is free and no run of this process waits for it. */
@@ -43,7 +53,7 @@ export interface Browsers {
   /** Waits for a place, and opens a browser. Throws BrowserError. */
   open(request: BrowserRequest): Promise<OpenBrowser>;
   /** Starts the program once. Throws BrowserError. Null: none is installed. */
-  check(): Promise<{ readonly path: string; readonly version: string; readonly hasSandbox: boolean } | null>;
+  check(): Promise<BrowserCheck | null>;
   /** Ends browsers and removes folders that ended processes of this machine have left. */
   sweep(): Promise<void>;
   close(): Promise<void>;
@@ -106,8 +116,14 @@ export function openBrowsers(options: {
       const version = await readVersion(program);
       const signal = new AbortController().signal;
       const browser = await openOne(program, { hosts: [], resources: [], timeoutMs: CHECK_MS, signal });
-      await browser.close();
-      return { path: program, version, hasSandbox: settings.sandbox };
+      try {
+        const leaks = await findLeak(browser.page).catch((error: unknown) => {
+          throw browser.explain(error);
+        });
+        return { path: program, version, hasSandbox: settings.sandbox, leaks };
+      } finally {
+        await browser.close();
+      }
     },
     sweep: async () => {
       const removed = await sweepRunFolders(folder);

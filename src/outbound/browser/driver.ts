@@ -1,3 +1,4 @@
+import { homedir, tmpdir } from "node:os";
 import type * as Playwright from "playwright-core";
 import { EDITABLE_ENGINE, findEditable } from "./editable-engine.ts";
 
@@ -16,8 +17,19 @@ let loading: Promise<Driver> | null = null;
 export async function loadDriver(environment: NodeJS.ProcessEnv = process.env): Promise<Driver> {
   for (const name of Object.keys(environment))
     if (DRIVER_VARIABLE.test(name)) Reflect.deleteProperty(environment, name);
+  // Without a home, as a user without a name may be, it does not load.
+  if (findHome() === null) environment["HOME"] = tmpdir();
   loading ??= load();
   return await loading;
+}
+
+/** Null: this process's user has none. */
+export function findHome(): string | null {
+  try {
+    return homedir();
+  } catch {
+    return null;
+  }
 }
 
 async function load(): Promise<Driver> {

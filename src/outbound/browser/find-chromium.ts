@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { BrowserError } from "./browser-error.ts";
-import { loadDriver } from "./driver.ts";
+import { findHome, loadDriver } from "./driver.ts";
 import { isExecutable } from "./launcher.ts";
 
 const run = promisify(execFile);
@@ -34,7 +33,8 @@ export async function findChromium(named: string | null, isShown = false): Promi
   const installed = INSTALLED.find((path) => !(isShown && path === HEADLESS) && isExecutable(path));
   if (installed !== undefined) return installed;
   // The driver is only loaded if it can know of one: a worker without a browser asks again and again.
-  if (!OF_PLAYWRIGHT.some((folder) => existsSync(join(homedir(), folder)))) return null;
+  const home = findHome();
+  if (home === null || !OF_PLAYWRIGHT.some((folder) => existsSync(join(home, folder)))) return null;
   const { chromium } = await loadDriver();
   const own = chromium.executablePath();
   return isExecutable(own) ? own : null;

@@ -8,12 +8,19 @@ import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BrowserRequest, OpenBrowser } from "#outbound/browser/open-browser.ts";
 import { must } from "#lib/assert.ts";
+import {
+  DEBIAN_CHROMIUMS,
+  findDebianChromium,
+  skipDebian,
+  type DebianChromium,
+} from "../../browser/debian-chromium.ts";
 import { testInAll } from "../../tiers.ts";
 import { CHANNELS, helper, hostilePage } from "./channels.ts";
 import { openStage, ownAddress, startSite, without, type Site, type Stage } from "./stage.ts";
 
 /** How long channels have that begin late. */
 const SETTLE_MS = 1_500;
+const WITHOUT_WEBRTC = [without("--force-webrtc"), without("--webrtc-ip")].join("\n");
 
 interface Trap {
   readonly port: number;
@@ -106,52 +113,90 @@ testInAll(
 const SILENT = ["dnsPrefetch", "icon", "manifest", "preconnect", "webRtc", "webTransport"];
 
 const SCHEMES = ["http", "https"] as const;
-for (const scheme of SCHEMES)
-  for (const resources of [[], "any"] as const)
-    testInAll(
-      "the same page with two targets",
-      `no channel of a page by ${scheme} reaches any address of this machine, with resources: ${resources.length === 0 ? "none" : "any"}`,
-      {},
-      async (t) => {
-        const trap = await openTrap(t);
-        const names = [
-          "127.0.0.1",
-          "localhost",
-          "[::1]",
-          "0.0.0.0",
-          "trap.test",
-          must(ownAddress(), "an address"),
-        ];
-        const targets = [
-          ...names.map((name) => `http://${name}:${trap.port}`),
-          `https://127.0.0.1:${trap.port}`,
-        ];
-        const site = await startHostile(t, targets, scheme);
-        const resolved: string[] = [];
-        const gate = {
-          allow: [`127.0.0.1:${site.port}`],
-          // Rebinding: public at the first look-up, then not.
-          resolve: async (name: string) => {
-            resolved.push(name);
-            return resolved.length === 1 ? ["192.0.2.1"] : ["127.0.0.1"];
-          },
-        };
-        const stage = await openStage(t, { gate, edit: `set -- "$@" --ignore-certificate-errors` });
-        const browser = await letItTry(stage, site, { resources });
-        assert.deepEqual(trap.seen, []);
-        assert.equal(trap.packets(), 0);
-        assert.equal(browser.failure, null);
-      },
-    );
+const CHROMIUMS = [null, ...DEBIAN_CHROMIUMS] as const;
+const nameOf = (chromium: DebianChromium | null): string =>
+  chromium === null ? "the Chromium of the tests" : `Debian's ${chromium}`;
+const TRIALS = CHROMIUMS.flatMap((chromium) =>
+  SCHEMES.flatMap((scheme) => ([[], "any"] as const).map((resources) => ({ chromium, scheme, resources }))),
+);
+for (const { chromium, scheme, resources } of TRIALS)
+  testInAll(
+    "the same page with two targets",
+    `no channel of a page by ${scheme} reaches any address of this machine, with resources: ${resources.length === 0 ? "none" : "any"}, in ${nameOf(chromium)}`,
+    { skip: chromium !== null && skipDebian },
+    async (t) => {
+      const trap = await openTrap(t);
+      const names = [
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "0.0.0.0",
+        "trap.test",
+        must(ownAddress(), "an address"),
+      ];
+      const targets = [
+        ...names.map((name) => `http://${name}:${trap.port}`),
+        `https://127.0.0.1:${trap.port}`,
+      ];
+      const site = await startHostile(t, targets, scheme);
+      const resolved: string[] = [];
+      const gate = {
+        allow: [`127.0.0.1:${site.port}`],
+        // Rebinding: public at the first look-up, then not.
+        resolve: async (name: string) => {
+          resolved.push(name);
+          return resolved.length === 1 ? ["192.0.2.1"] : ["127.0.0.1"];
+        },
+      };
+      const stage = await openStage(t, {
+        gate,
+        edit: `set -- "$@" --ignore-certificate-errors`,
+        chromium: chromium && (await findDebianChromium(chromium)),
+      });
+      const browser = await letItTry(stage, site, { resources });
+      assert.deepEqual(trap.seen, []);
+      assert.equal(trap.packets(), 0);
+      assert.equal(browser.failure, null);
+    },
+  );
 
-testInAll("the packets of the fast test", "without the switch for WebRTC, packets get out", {}, async (t) => {
-  const trap = await openTrap(t);
-  const site = await startHostile(t, [`http://127.0.0.1:${trap.port}`]);
-  const edit = [without("--force-webrtc"), without("--webrtc-ip")].join("\n");
-  const stage = await openStage(t, { gate: { allow: [`127.0.0.1:${site.port}`] }, edit });
-  await letItTry(stage, site, {});
-  assert.ok(trap.packets() > 0);
+test("the check of an installed Chromium finds one whose pages send packets past the gate", async (t) => {
+  const { browsers } = await openStage(t, { edit: WITHOUT_WEBRTC });
+  assert.equal((await browsers.check())?.leaks, true);
 });
+
+testInAll(
+  "a Chromium that leaks",
+  "the check finds no leak in one that heeds our switches",
+  {},
+  async (t) => {
+    const { browsers } = await openStage(t);
+    assert.equal((await browsers.check())?.leaks, false);
+  },
+);
+
+/** The switch that each heeds: both are there since each Chromium ignores the other's. */
+const HEEDED: readonly (readonly [chromium: DebianChromium, edit: string])[] = [
+  ["chromium-headless-shell", without("--force-webrtc")],
+  ["chromium", without("--webrtc-ip")],
+];
+for (const [chromium, edit] of HEEDED)
+  testInAll(
+    "the packets of the fast test",
+    `without one of the switches for WebRTC, packets get out of Debian's ${chromium}`,
+    { skip: skipDebian },
+    async (t) => {
+      const trap = await openTrap(t);
+      const site = await startHostile(t, [`http://127.0.0.1:${trap.port}`]);
+      const stage = await openStage(t, {
+        gate: { allow: [`127.0.0.1:${site.port}`] },
+        edit,
+        chromium: await findDebianChromium(chromium),
+      });
+      await letItTry(stage, site, {});
+      assert.ok(trap.packets() > 0);
+    },
+  );
 
 const STRACE = ["/usr/bin/strace"].find(existsSync);
 
@@ -186,16 +231,28 @@ testInAll(
   },
 );
 
-test("a frame of another site has a process and a session of its own", async (t) => {
+/** Opens the session of a frame of another site. Rejects where it has no process of its own. */
+async function enterForeignFrame(t: TestContext, edit?: string): Promise<void> {
   const site = await startSite(t, { "/": "<h1>page</h1>", "/frame": "<p>frame</p>" });
   const other = `http://localhost:${site.port}`;
-  const stage = await openStage(t);
+  const stage = await openStage(t, { ...(edit !== undefined && { edit }) });
   const { page, context } = await stage.open({ hosts: [site.origin, other] });
   await page.goto(`${site.origin}/`);
   await page.setContent(`<iframe src="${other}/frame"></iframe>`);
   await page.frameLocator("iframe").getByText("frame").waitFor();
   const frame = must(page.frames()[1], "the frame");
   await (await context.newCDPSession(frame)).detach();
+}
+
+test("a frame of another site has a process and a session of its own", async (t) => {
+  await enterForeignFrame(t);
+});
+
+testInAll("such a frame with the switch", "without --site-per-process it has neither", {}, async (t) => {
+  await assert.rejects(
+    enterForeignFrame(t, without("--site-per-process")),
+    /does not have a separate CDP session/,
+  );
 });
 
 /** Of the only browser that is open. */

@@ -78,10 +78,11 @@ test("a browser has a user, a folder and an environment of its own, and its sand
   assert.ok(renderers.length > 0);
   for (const pid of renderers) assert.equal(fieldOf(pid, "Seccomp"), "2");
   if (isRoot) for (const pid of pids) assert.equal(fieldOf(pid, "NoNewPrivs"), "1");
-  const environment = readFileSync(`/proc/${pids[0] ?? 0}/environ`, "latin1")
-    .split("\0")
-    .filter(Boolean);
-  const names = environment.map((each) => each.split("=")[0] ?? "");
+  // Of a process that has just ended there is none.
+  const environment = pids
+    .map((pid) => readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter(Boolean))
+    .find(({ length }) => length > 0);
+  const names = (environment ?? []).map((each) => each.split("=")[0] ?? "");
   // Those of the shell, and of the tests' own program.
   const added = ["PWD", "OLDPWD", "FONTCONFIG_PATH", "LD_LIBRARY_PATH"];
   assert.deepEqual(names.filter((name) => !added.includes(name)).toSorted(), [
@@ -215,7 +216,12 @@ async function killWorker(
       program,
       folder,
     ],
-    { stdio: ["ignore", "pipe", "inherit"], ...user },
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+      ...user,
+      // Such a user has neither a name nor a home.
+      env: user === null ? process.env : { PATH: process.env["PATH"] },
+    },
   );
   t.after(() => child.kill("SIGKILL"));
   await new Promise<void>((resolve, reject) => {

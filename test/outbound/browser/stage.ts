@@ -11,14 +11,19 @@ import type { BrowserRequest, OpenBrowser } from "#outbound/browser/open-browser
 import { openGate, type GateOptions } from "#outbound/gate.ts";
 import { SETTINGS } from "./browser-settings.ts";
 import { openProgram } from "../../browser/program.ts";
+import type { Program } from "../../hosted/chromium.ts";
 
 const certificate = (name: string): string =>
   readFileSync(join(import.meta.dirname, "../certificate", name), "utf8");
 const CERTIFICATE = { key: certificate("portal.test.key.pem"), cert: certificate("portal.test.pem") };
 
 /** The Chromium of the tests, until the test ends (`openProgram`). */
-export async function prepareProgram(context: TestContext, edit?: string): Promise<string> {
-  const program = await openProgram(edit);
+export async function prepareProgram(
+  context: TestContext,
+  edit?: string,
+  given?: Program | null,
+): Promise<string> {
+  const program = await openProgram(edit, given);
   context.after(() => program.remove());
   return program.path;
 }
@@ -42,9 +47,12 @@ export async function openStage(
     readonly gate?: GateOptions;
     readonly settings?: Partial<BrowserSettings>;
     readonly edit?: string;
+    /** Another Chromium than that of the tests. */
+    readonly chromium?: Program | null;
   } = {},
 ): Promise<Stage> {
-  const program = options.settings?.program ?? (await prepareProgram(context, options.edit));
+  const program =
+    options.settings?.program ?? (await prepareProgram(context, options.edit, options.chromium));
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-browsers-"));
   chmodSync(folder, 0o755);
   const gate = openGate(options.gate ?? { allow: ["127.0.0.0/8", "::1/128"] });
