@@ -80,8 +80,28 @@ async function isUsable(run: StepRun, locator: LocatorConfig): Promise<boolean> 
   }
 }
 
-const POLL_MS = 50;
 const LOOK_MS = 500;
+
+/** What comes soon is seen soon; what takes long costs few looks. */
+const PAUSE_MS = { min: 8, max: 50, ofWait: 1 / 8 };
+const pauseMs = (waitedMs: number): number =>
+  Math.min(PAUSE_MS.min + waitedMs * PAUSE_MS.ofWait, PAUSE_MS.max);
+
+/** Looks again and again until `look` gives something; null: it did not within this time. */
+export async function lookUntil<T>(
+  run: StepRun,
+  timeoutMs: number,
+  look: () => Promise<T | null>,
+): Promise<T | null> {
+  const beganMs = run.nowMs();
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    const waitedMs = run.nowMs() - beganMs;
+    if (waitedMs >= timeoutMs) return null;
+    await run.sleep(pauseMs(waitedMs));
+  }
+}
 
 /** Waits until one of the conditions is true, and returns its index; -1 when the time is over. */
 export async function untilOne(
@@ -89,13 +109,12 @@ export async function untilOne(
   conditions: readonly ConditionConfig[],
   timeoutMs: number,
 ): Promise<number> {
-  const untilMs = run.nowMs() + timeoutMs;
-  for (;;) {
+  const met = await lookUntil(run, timeoutMs, async () => {
     for (const [index, condition] of conditions.entries()) if (await settled(run, condition)) return index;
     await throwIfExpired(run);
-    if (run.nowMs() >= untilMs) return -1;
-    await run.sleep(POLL_MS);
-  }
+    return null;
+  });
+  return met ?? -1;
 }
 
 /** Nothing else of the page will come. */

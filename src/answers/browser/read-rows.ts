@@ -2,7 +2,7 @@ import type { Locator } from "playwright-core";
 import type { JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { readColumns, type Column } from "./columns.ts";
-import { throwIfExpired, untilOne } from "./condition.ts";
+import { lookUntil, throwIfExpired, untilOne } from "./condition.ts";
 import type { StepRun } from "./define-step.ts";
 import type { LocatorConfig } from "./locator.ts";
 import { StepFailure } from "./step-failure.ts";
@@ -62,19 +62,19 @@ export async function readFields(
 ): Promise<JsonObject> {
   const read = readColumns(fields);
   const root = "goto" in run.root ? run.root.locator("css=:root") : run.root;
-  const untilMs = run.nowMs() + run.timeoutMs;
-  for (;;) {
+  const found = await lookUntil(run, run.timeoutMs, async () => {
     const [row] = await cellsOf(root, read);
-    if (row?.some((cell) => cell !== null) === true) return recordOf(read, row);
-    if (run.nowMs() >= untilMs) throw new StepFailure("not_found", "the page has none of the `fields`");
-    await run.sleep(POLL_MS);
-  }
+    return row?.some((cell) => cell !== null) === true ? row : null;
+  });
+  if (found === null) throw new StepFailure("not_found", "the page has none of the `fields`");
+  return recordOf(read, found);
 }
 
 const recordOf = (columns: readonly Column[], row: Cells): JsonObject =>
   Object.fromEntries(columns.map(({ name }, index) => [name, row[index] ?? null]));
 
-const POLL_MS = 50;
+/** Two frames: a page that draws its rows bit by bit has drawn more of them by then. */
+const STILL_MS = 34;
 
 /**
  * The rows once they differ from the round before, and stay the same from one look to the next: after a click on "Next" the page
@@ -88,22 +88,21 @@ async function otherCells(
   const { lastRound } = run;
   const key = run.path.join(".");
   const before = lastRound?.get(key);
-  const untilMs = run.nowMs() + run.timeoutMs;
-  let last: string | null = null;
-  for (;;) {
+  const shown = await lookUntil(run, run.timeoutMs, async () => {
     const cells = await cellsOf(found, columns);
+    if (before === undefined) return cells;
     const text = JSON.stringify(cells);
-    const isNew = before === undefined || (text !== before && text === last && cells.length > 0);
-    if (isNew) {
-      lastRound?.set(key, text);
-      return cells;
+    if (cells.length > 0 && text !== before) {
+      await run.sleep(STILL_MS);
+      if (JSON.stringify(await cellsOf(found, columns)) === text) return cells;
     }
-    last = text;
     await throwIfExpired(run);
-    if (run.nowMs() >= untilMs)
-      throw new StepFailure("unexpected", "the page still shows the rows of the round before");
-    await run.sleep(POLL_MS);
-  }
+    return null;
+  });
+  if (shown === null)
+    throw new StepFailure("unexpected", "the page still shows the rows of the round before");
+  lastRound?.set(key, JSON.stringify(shown));
+  return shown;
 }
 
 /** One call for all rows. The page's own script may answer instead, so the answer is read like any other text of the target. */

@@ -24,9 +24,12 @@ export async function fillSecret(
   secret: Secret,
   { field, hosts, how, timeoutMs }: SecretField,
 ): Promise<void> {
-  const handle = await take(field, timeoutMs);
+  const handle = await attempt(async () => await field.elementHandle({ timeout: timeoutMs }), "not_found");
   try {
-    const proven = await attempt(async () => await handle.$(`${EDITABLE_ENGINE}=${hosts.join(" ")}`));
+    const prove = async (): Promise<ElementHandle | null> =>
+      await attempt(async () => await handle.$(`${EDITABLE_ENGINE}=${hosts.join(" ")}`));
+    // Most fields are editable at once. For one that is not yet, the wait is a few calls more.
+    const proven = (await prove()) ?? (await proveLater(handle, prove, timeoutMs));
     if (proven === null) throw await refusalOf(handle);
     try {
       const outcome = await attempt(
@@ -44,13 +47,16 @@ export async function fillSecret(
   }
 }
 
-async function take(field: Locator, timeoutMs: number): Promise<ElementHandle> {
-  const handle = await attempt(async () => await field.elementHandle({ timeout: timeoutMs }), "not_found");
+async function proveLater<Proof>(
+  handle: ElementHandle,
+  prove: () => Promise<Proof>,
+  timeoutMs: number,
+): Promise<Proof> {
   await attempt(
     async () => await handle.waitForElementState("editable", { timeout: timeoutMs }),
     "not_editable",
   );
-  return handle;
+  return await prove();
 }
 
 /** `onTimeout`: what it means that the element was not there, or not ready, in time. */

@@ -159,7 +159,8 @@ export async function restoreState(
   const cookies = state.cookies.filter((cookie) =>
     hosts.some((origin) => belongsTo(cookie, new URL(origin))),
   );
-  await context.setStorageState({ cookies, origins: state.origins.filter(isOwn) });
+  const origins = state.origins.filter(isOwn);
+  if (cookies.length + origins.length > 0) await context.setStorageState({ cookies, origins });
   const entries = new Map(state.session.filter(isOwn).map((each) => [each.origin, each.entries]));
   if (entries.size === 0) return;
   await visitEmpty(page, [...entries.keys()], async (origin) => {
