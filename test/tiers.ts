@@ -42,6 +42,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "lighttpd and Radicale, 120 MB unpacked; instead targets that check every request (strategies/digest, nodes/http-methods)",
   "test/applications/services.pg.test.ts":
     "Transmission and etcd, 130 MB unpacked; instead logins and writes against targets of the tests (strategies/http-login, documents/write-answers)",
+  "test/flow/browser-canary.pg.test.ts":
+    "ten runs with a browser, and a search of everything; instead a picture's pixels and an outline (browser/evidence), rows of a failed login (documents/browser-evidence), what the driver prints (outbound/browser/secrets)",
   "test/applications/browser.pg.test.ts":
     "Verdaccio and Node-RED, 180 MB installed; instead a portal that is drawn by script (documents/browser)",
   "test/outbound/browser/chromiums.e2e.ts":

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import type { Failpoint } from "#lib/failpoint.ts";
 import { openProgram } from "../browser/program.ts";
 import { eventually, until } from "../eventually.ts";
-import { openCaller } from "../caller.ts";
+import { connect, openCaller } from "../caller.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { assertInvariants } from "../invariants.ts";
 import { untilDead } from "../processes.ts";
@@ -16,6 +16,23 @@ import { install } from "../service.ts";
 import { inTier, testInAll } from "../tiers.ts";
 
 const documents = (target: string) => [
+  `strategy: strat_portal
+account: acme
+hosts: ["${target}"]
+fields: [{ key: password, type: password }]
+login:
+  type: browser
+  steps:
+    - goto: /login
+    - fill: { label: Password, with: "{{ $credential.password }}" }
+    - click: { role: button, name: Sign in }
+    - expect: { visible: { text: Welcome } }`,
+  `blueprint: logs-in
+account: acme
+credentials: { portal: { strategy: strat_portal } }
+nodes:
+  - { id: read, type: http, credential: portal, request: { url: /items }, records: items }
+  - { id: out, type: output, refKey: out, from: read }`,
   `blueprint: reads
 account: acme
 hosts: ["${target}"]
@@ -48,11 +65,20 @@ const PAGE = `<!doctype html><h1>Page</h1><button>Send</button><p></p><script>
   };
 </script>`;
 
+const LOGIN = `<!doctype html><label>Password <input type=password></label><button>Sign in</button><p></p><script>
+  document.querySelector("button").onclick = async () => {
+    await fetch("/session", { method: "POST", body: document.querySelector("input").value });
+    document.querySelector("p").textContent = "Welcome";
+  };
+</script>`;
+const PASSWORD = "canary-password-91ab";
+
 let program: Awaited<ReturnType<typeof openProgram>>;
 let target: Target;
 let installation: Awaited<ReturnType<typeof install>>;
 let key: string;
 let folder: string;
+let credential_id: string;
 let orders = 0;
 
 before(async () => {
@@ -64,6 +90,18 @@ before(async () => {
   await installation.apply("account: acme\nname: Acme", ...documents(target.url));
   key = await installation.createKey("acme");
   target.on("GET /page", { html: PAGE });
+  target.on("GET /login", { html: LOGIN });
+  target.on("POST /session", ({ body }) =>
+    body === PASSWORD
+      ? { text: "", headers: { "set-cookie": "sid=canary-cookie-3344; Path=/" } }
+      : { status: 401 },
+  );
+  target.on("GET /items", ({ headers }) =>
+    headers.cookie === "sid=canary-cookie-3344" ? { json: { items: [{ id: 1 }] } } : { status: 401 },
+  );
+  const service = await installation.serveProcess({}, ["api"]);
+  credential_id = await connect(openCaller(service.url, key), "strat_portal", { password: PASSWORD });
+  await service.end();
   target.on("POST /orders", () => {
     orders += 1;
     return { json: {} };
@@ -91,7 +129,7 @@ function browsers(): readonly string[] {
 type Case = readonly [
   point: Failpoint,
   hit: number,
-  what: "reads" | "writes",
+  what: "reads" | "writes" | "logs-in",
   orders: 0 | 1,
   isAsked: boolean,
 ];
@@ -103,6 +141,13 @@ const CASES: readonly Case[] = [
   ["browser.after_steps", 1, "reads", 0, false],
   ["step.before_finish", 1, "reads", 0, false],
   ["step.after_finish", 1, "reads", 0, false],
+  // In the login: each step of it, and between it and the nodes.
+  ["browser.after_open", 1, "logs-in", 0, false],
+  ["browser.before_step", 2, "logs-in", 0, false],
+  ["browser.before_step", 3, "logs-in", 0, false],
+  ["browser.before_step", 4, "logs-in", 0, false],
+  ["browser.after_steps", 1, "logs-in", 0, false],
+  ["run.after_login", 1, "logs-in", 0, false],
   ["browser.after_open", 1, "writes", 1, false],
   ["browser.before_step", 2, "writes", 1, false],
   ["write.before_intent", 1, "writes", 1, false],
@@ -118,10 +163,13 @@ const isRepresentative = ([point, hit, what]: Case): boolean =>
   (what === "writes" && point === "browser.before_step" && hit === 4);
 
 for (const [point, hit, what, expected, isAsked] of inTier(CASES, isRepresentative)) {
-  test(`killed at ${point} (${hit}) a Blueprint that ${what} does so once, and leaves no browser`, async () => {
+  test(`killed at ${point} (${hit}) a Blueprint that ${what.replace("-", " ")} does so once, and leaves no browser`, async () => {
     orders = 0;
     const dying = await installation.serveProcess({ LATCHKEY_FAILPOINTS: `${point}=kill:${hit}` });
-    const { body } = await openCaller(dying.url, key).post(`/blueprints/${what}/trigger`, {});
+    const { body } = await openCaller(dying.url, key).post(
+      `/blueprints/${what}/trigger`,
+      what === "logs-in" ? { credential_id } : {},
+    );
     await untilDead(dying);
     await until("its browser is gone", () => browsers().length === 0);
     const service = await installation.serveProcess();

@@ -5,6 +5,8 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { pino } from "pino";
 import { BrowserError, type BrowserFailure } from "#outbound/browser/browser-error.ts";
 import { openBrowsers } from "#outbound/browser/browsers.ts";
@@ -261,6 +263,16 @@ testInAll(
 
 /** What a run may take over its limit until nothing of it is left. */
 const LATE_MS = 5_000;
+/** Of nine more pages. */
+const HEAP_GROWN_MAX = 4 * 1_048_576;
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+function heapInUse(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
 
 for (const [name, script] of Object.entries(HOSTILE))
   testInAll(
@@ -272,6 +284,7 @@ for (const [name, script] of Object.entries(HOSTILE))
       const good = await stage.open({ hosts: [] });
       const limit = { timeoutMs: 8_000, downloadBytesMax: name === "downloads" ? 4_000_000 : undefined };
       const trees: (() => readonly number[])[] = [];
+      const heapBytes: number[] = [];
       for (let round = 0; round < 5; round++) {
         const beganMs = performance.now();
         const all = await Promise.all(
@@ -284,7 +297,11 @@ for (const [name, script] of Object.entries(HOSTILE))
         const tookMs = performance.now() - beganMs;
         assert.ok(tookMs <= limit.timeoutMs + LATE_MS, `${name}: ${Math.round(tookMs)} ms`);
         assert.equal(await good.page.evaluate("1 + 1"), 2);
+        heapBytes.push(heapInUse());
       }
+      // What the first ones load stays.
+      const grown = (heapBytes.at(-1) ?? 0) - (heapBytes[1] ?? 0);
+      assert.ok(grown < HEAP_GROWN_MAX, `${name}: ${grown} bytes of heap more`);
       await good.close();
       await assertNothingLeft(stage, () => trees.flatMap((each) => each()));
     },
