@@ -283,6 +283,8 @@ class BrowserLife implements WatchedBrowser {
 
   /** One look at what it takes. */
   look(processes: Processes): void {
+    // It is being closed: its folder goes, and it is only looked at until it is gone.
+    if (this.#closing !== null) return;
     const pids = this.#tree?.look(processes) ?? [];
     const megabytes = Math.round(this.#means.memoryBytes / 1_048_576);
     if (ownMemoryOf(pids) > this.#means.memoryBytes)

@@ -10,8 +10,8 @@ import { runInNewContext } from "node:vm";
 import { pino } from "pino";
 import { BrowserError, type BrowserFailure } from "#outbound/browser/browser-error.ts";
 import { openBrowsers } from "#outbound/browser/browsers.ts";
-import type { BrowserRequest, OpenBrowser } from "#outbound/browser/open-browser.ts";
-import { ProcessTree } from "#outbound/browser/process-tree.ts";
+import type { BrowserRequest, OpenBrowser, WatchedBrowser } from "#outbound/browser/open-browser.ts";
+import { ProcessTree, readProcesses } from "#outbound/browser/process-tree.ts";
 import { PID_FILE } from "#outbound/browser/run-folder.ts";
 import { openGate } from "#outbound/gate.ts";
 import { until } from "../../eventually.ts";
@@ -163,7 +163,7 @@ test("a page that takes memory is ended, and its processes with it", async (t) =
 
 test("a killed browser is a crash, a stopped run cancels it, and the next in line gets its place", async (t) => {
   const stage = await openStage(t, { settings: { max: 1 } });
-  const first = await stage.open({ hosts: [] });
+  const first = await stage.open({ hosts: [], downloadBytesMax: 1_000 });
   const stop = new AbortController();
   const second = stage.open({ hosts: [], signal: stop.signal });
   const given = new AbortController();
@@ -177,6 +177,8 @@ test("a killed browser is a crash, a stopped run cancels it, and the next in lin
   process.kill(Math.min(...watchTrees(stage.folder)()), "SIGKILL");
   assert.equal(await endOf(first), "browser_crashed");
   await first.close();
+  // The look of the second may come while its folder is being removed.
+  (first as WatchedBrowser).look(readProcesses());
   const opened = await second;
   const pidsOf = watchTrees(stage.folder);
   stop.abort();
