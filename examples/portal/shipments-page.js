@@ -112,22 +112,25 @@ function drawShipments() {
   const pager = make("nav", { class: "pager", "aria-label": "Pages" });
   const beside = make("div");
   const load = async () => {
+    const turn = (drawn.turn += 1);
     view.answer = null;
     sheet.replaceChildren();
     for (const button of pager.querySelectorAll("button")) button.disabled = true;
     const { status, search, page } = view;
     const answer = await ask(`/list?${new URLSearchParams({ status, search, page })}`);
-    if (!answer.ok) return;
-    view.answer = await answer.json();
+    const body = await answer.json();
+    // An answer may come after that of a later question.
+    if (!answer.ok || turn !== drawn.turn) return;
+    view.answer = body;
     redraw();
     const { page: shown, pages } = view.answer;
     pager.replaceChildren(
-      make("button", { class: "quiet", disabled: shown === 1, onclick: () => turn(shown - 1) }, "Previous"),
+      make("button", { class: "quiet", disabled: shown === 1, onclick: () => turnTo(shown - 1) }, "Previous"),
       make("span", {}, `Page ${shown} of ${pages}`),
-      make("button", { class: "quiet", disabled: shown === pages, onclick: () => turn(shown + 1) }, "Next"),
+      make("button", { class: "quiet", disabled: shown === pages, onclick: () => turnTo(shown + 1) }, "Next"),
     );
   };
-  const turn = (page) => {
+  const turnTo = (page) => {
     view.page = page;
     void load();
   };
@@ -254,7 +257,7 @@ function drawBooking(place, { number }) {
     {
       async onsubmit(event) {
         event.preventDefault();
-        const { day } = Object.fromEntries(new FormData(form));
+        const day = form.querySelector("input").value;
         if (!confirm(`Book the pickup of ${number} on ${day}?`)) return;
         const request = { method: "POST", body: JSON.stringify({ shipment: number, day }) };
         // An answer that never comes is an error of the network here, and says nothing of what happened there.
@@ -312,7 +315,7 @@ function askForConsent() {
   document.body.append(cover);
 }
 
-const drawn = { timer: 0 };
+const drawn = { timer: 0, turn: 0 };
 
 function draw() {
   clearInterval(drawn.timer);

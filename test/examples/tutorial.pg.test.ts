@@ -38,7 +38,7 @@ test("the tutorial's files and commands do what it shows", needsCurl, async () =
   const folder = mkdtempSync(join(tmpdir(), "latchkey-tutorial-"));
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
   const program = await openProgram();
-  opened.defer(program.remove);
+  opened.defer(() => program.remove());
   for (const name of ["latchkey", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder, name));
   const environment: Record<string, string> = environmentOf({
