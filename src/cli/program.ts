@@ -31,6 +31,7 @@ const COMMANDS: readonly (readonly [name: string, load: () => Promise<AddCommand
   ["export", async () => (await import("./export.ts")).addExport],
   ["schema", async () => (await import("./export.ts")).addSchema],
   ["new", async () => (await import("./new.ts")).addNew],
+  ["record", async () => (await import("./record.ts")).addRecord],
   ["run", async () => (await import("./run.ts")).addRun],
   ["keys", async () => (await import("./keys.ts")).addKeys],
   ["operators", async () => (await import("./operators.ts")).addOperators],
@@ -79,7 +80,7 @@ export async function buildProgram(composition: Composition, only = ""): Promise
 }
 
 /** Commands that use nothing of an installation, or make one of their own. */
-const NEED_NOTHING: readonly string[] = ["validate", "schema", "new", "run", "demo"];
+const NEED_NOTHING: readonly string[] = ["validate", "schema", "new", "record", "run", "demo"];
 
 /** Commands that choose the service themselves. */
 const SIGN_IN: readonly string[] = ["login", "logout"];
