@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -42,6 +42,8 @@ export const BY_SCRIPT = [process.execPath, "scripts/run.mjs", "src/main.mjs", "
 export function startDemo([program, ...arguments_]: readonly string[], browser = NO_BROWSER): Demo {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-test-"));
   folders.push(folder);
+  // A browser that root starts has a user of its own, which must get in.
+  chmodSync(folder, 0o755);
   const child = spawn(must(program, "program"), arguments_, {
     cwd: ROOT,
     detached: true,

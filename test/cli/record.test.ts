@@ -53,7 +53,7 @@ const stepsOf = (text: string): string =>
 /** A person at the window: does something, and goes on once the recorder has told it. */
 interface Person {
   readonly page: Page;
-  did(step: string, work: () => Promise<unknown>): Promise<void>;
+  readonly did: (step: string, work: () => Promise<unknown>) => Promise<void>;
 }
 
 /** Records what the person does, who then closes the window or presses Ctrl-C. */

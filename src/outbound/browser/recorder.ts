@@ -137,8 +137,8 @@ class Recorder implements Recording {
 
   async start(): Promise<void> {
     const { context } = this.#browser;
-    const { _startRecording: begin } = context as BrowserContext & Recordable;
-    if (begin === undefined)
+    const recordable: BrowserContext & Recordable = context;
+    if (recordable._startRecording === undefined)
       throw new BrowserError("page", "this version of the browser's driver has no recorder");
     context.on("page", (page) => this.#watch(page));
     for (const page of context.pages()) this.#watch(page);
@@ -148,8 +148,7 @@ class Recorder implements Recording {
       if (/^https?:$/.test(protocol) && !request.isNavigationRequest() && !this.#hosts.includes(origin))
         this.resources.add(origin);
     });
-    await begin.call(
-      context,
+    await recordable._startRecording(
       { language: "jsonl" },
       {
         actionAdded: (page, data, code) => this.#add(page, data, code),
