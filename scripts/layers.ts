@@ -239,10 +239,10 @@ export const FENCES: readonly Fence[] = [
     modules: ["^graphile-worker($|/)"],
   },
   {
-    what: "undici and other clients (playwright, proxy-chain)",
+    what: "undici and other clients (playwright, proxy-chain, nodemailer)",
     why: "every request to another system passes the egress gate",
     where: { only: ["outbound"] },
-    modules: ["^(undici|playwright|proxy-chain)($|/)"],
+    modules: ["^(undici|playwright|proxy-chain|nodemailer)($|/)"],
   },
   {
     what: "the browser's driver (playwright-core)",

@@ -163,7 +163,7 @@ type Rule = {
 const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "pg pg-pool pg/lib/client.js", only: ["db"] },
   { modules: "graphile-worker", only: ["worker", "db"] },
-  { modules: "undici proxy-chain", only: ["outbound"] },
+  { modules: "undici proxy-chain nodemailer", only: ["outbound"] },
   { modules: "playwright-core", only: ["outbound"], typesIn: ["answers/browser"] },
   {
     modules: "http node:http node:https node:http2 node:net node:tls node:dns node:dns/promises node:dgram",

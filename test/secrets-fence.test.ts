@@ -45,6 +45,7 @@ const REVEALED: Readonly<Record<string, string>> = {
   "vault/kms-source.ts": "the keyset, to be wrapped by AWS KMS",
   "actions/vault/master-keys.ts": "the keyset, to add a key, and to say which is primary",
   "cli/master-key.ts": "a new keyset, shown where it can't be written: a variable's",
+  "service/worker-role.ts": "the password of the mail server, for the mailer",
   "service/open-database.ts": "DATABASE_URL, for the driver",
   "cli/doctor.ts": "the signing key, to see whether it can be read",
   "cli/own-signing.ts": "the signing key, for commands that make keys and write audit entries",

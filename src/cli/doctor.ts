@@ -40,6 +40,7 @@ export function addDoctor(program: Command, composition: Composition): void {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
           for (const finding of await checkTypesInUse(db)) show(finding);
+          for (const finding of await checkMail(db)) show(finding);
           for (const advice of await listAdvice(composition, db))
             print(`${paint("yellow", "look ")} ${advice}`);
           show(await checkObjectStore(composition, db));
@@ -125,6 +126,21 @@ async function checkBrowser(composition: Composition): Promise<Finding> {
 async function checkTypesInUse(db: Database): Promise<readonly Finding[]> {
   const { describeMissingType, listMissingTypes } = await import("#actions/upkeep/list-missing-types.ts");
   return (await listMissingTypes(db)).map((each) => ({ ok: false, text: describeMissingType(each) }));
+}
+
+/** As the workers last found it: the command line may run where the mail server can't be reached. */
+async function checkMail(db: Database): Promise<readonly Finding[]> {
+  const { readMailState } = await import("#db/operators/operator-mail.ts");
+  const mail = await readMailState(db);
+  if (mail === undefined) return [];
+  if (mail.failingSince === null) return [{ ok: true, text: "mail to operators is sent" }];
+  const since = mail.failingSince.toISOString();
+  return [
+    {
+      ok: false,
+      text: `mail to operators can't be sent since ${since}: ${mail.failure}. Check LATCHKEY_SMTP_URL and its password`,
+    },
+  ];
 }
 
 /** Things that work but should be changed. */

@@ -9,6 +9,7 @@ import type { Log } from "#lib/log.ts";
 import type { Random } from "#lib/random.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import type { Gate } from "#outbound/gate.ts";
+import type { Mailer } from "#outbound/mailer.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { HandleMac } from "./redaction/handles.ts";
 import type { LoginTurns } from "./login/login-turns.ts";
@@ -39,6 +40,8 @@ export interface EngineServices {
   readonly random: Random;
   /** The folder for temporary files of runs. */
   readonly scratchFolder: string;
+  /** Null: no mail is sent to operators. */
+  readonly mailer: Mailer | null;
   /** Where the dashboard is. */
   readonly publicUrl: () => string;
   readonly loginTimeoutMs: number;

@@ -15,6 +15,7 @@ import { systemRandom } from "#lib/random.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { startAuditKeeper } from "#worker/audit-keeper.ts";
 import { openBrowsers } from "#outbound/browser/browsers.ts";
+import { openMailer } from "#outbound/mailer.ts";
 import { Chores } from "#worker/chores.ts";
 import type { OpenLivenessSession } from "#worker/liveness.ts";
 import { Quarantine } from "#worker/quarantine.ts";
@@ -92,6 +93,7 @@ function openEngine(config: Config, services: WorkerServices): EngineServices {
     clock: systemClock,
     random: systemRandom,
     scratchFolder: join(config.dataDir, "scratch"),
+    mailer: config.mail && openMailer(config.mail, config.mail.password?.reveal() ?? null),
     publicUrl: services.publicUrl,
     loginTimeoutMs: config.loginTimeoutMs,
   };

@@ -4,6 +4,7 @@ import { deleteOldKeys } from "#actions/keys/delete-old-keys.ts";
 import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
 import { purgeOldRuns } from "#actions/runs/purge-runs.ts";
 import { sweepObjects } from "#actions/upkeep/sweep-objects.ts";
+import { mailOperators } from "#actions/upkeep/mail-operators.ts";
 import { deliverWebhooks } from "#actions/webhooks/deliver-webhooks.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
@@ -24,6 +25,7 @@ const POLL_EVERY_MS = 1_000;
 const CHORES_AT_ONCE = 40;
 const DELIVERY_JOBS_MAX = 30;
 const LOOK_FOR_DUE_EVERY_MS = 1_000;
+const LOOK_FOR_MAIL_EVERY_MS = 10_000;
 const OLD_EVENTS_AT_ONCE = 1_000;
 /** One queue, so that only one of them runs at a time across all workers; a late job is not added twice. */
 export const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"]
@@ -139,12 +141,24 @@ export class Chores {
 
   /** Not by the timetable, which counts minutes. */
   #lookForDue(): void {
-    const { clock, db, log } = this.#services;
+    const { db, mailer } = this.#services;
+    const stops = [
+      this.#every(LOOK_FOR_DUE_EVERY_MS, async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX)),
+    ];
+    if (mailer !== null)
+      stops.push(this.#every(LOOK_FOR_MAIL_EVERY_MS, async () => await mailOperators(this.#services)));
+    this.#stopLooking = () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  /** Does the work every `ms`, but never twice at a time. */
+  #every(ms: number, work: () => Promise<void>): () => void {
     let inProgress = false;
-    this.#stopLooking = clock.every(LOOK_FOR_DUE_EVERY_MS, () => {
+    return this.#services.clock.every(ms, () => {
       if (inProgress) return;
       inProgress = true;
-      void logFailure(log, async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX)).finally(() => {
+      void logFailure(this.#services.log, work).finally(() => {
         inProgress = false;
       });
     });

@@ -180,6 +180,7 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     clock: self.clock,
     random: world.random.fork(self.name),
     scratchFolder,
+    mailer: null,
     publicUrl: () => "http://simulated.example",
     loginTimeoutMs: 120_000,
   };

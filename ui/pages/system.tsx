@@ -43,6 +43,12 @@ function SystemParts({ system }: { readonly system: System }) {
           of one.
         </Note>
       )}
+      {system.mail !== null && system.mail.failure !== null && (
+        <Note tone="bad" title="Mail to operators can't be sent">
+          {system.mail.failure}. Check <code>LATCHKEY_SMTP_URL</code> and its password. What the mail would
+          tell is kept, and tried again.
+        </Note>
+      )}
       {system.refused_rows.length > 0 && <RefusedRows rows={system.refused_rows} />}
       <Section title="Workers" isBare>
         <Workers workers={system.workers} />
@@ -170,8 +176,15 @@ function factsOf(system: System) {
     ["Unsealed audit entries", String(database.unchained_audit_entries)],
     ["Retention", formatLag(system.purge_lag_seconds)],
     ["Object store", store === "s3" ? "S3" : "a local folder"],
+    ["Mail to operators", mailOf(system.mail)],
     ["This process can decrypt credentials", canOpen ? "yes" : "no"],
   ] as const;
+}
+
+function mailOf(mail: System["mail"]): string {
+  if (mail === null) return "none is sent";
+  if (mail.failure !== null) return "can't be sent";
+  return mail.sent_at === null ? "none yet" : `last sent ${mail.sent_at.slice(0, 16).replace("T", " ")} UTC`;
 }
 
 function formatLag(seconds: number): string {

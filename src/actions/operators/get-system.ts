@@ -1,5 +1,6 @@
 import type { Needs } from "#actions/services.ts";
 import { readClockText } from "#db/connection/clock.ts";
+import { readMailState } from "#db/operators/operator-mail.ts";
 import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operators/operator-system.ts";
 import { readPurgeLag } from "#db/runs/purges.ts";
 import { listRowAlarms } from "#db/signing/row-alarms.ts";
@@ -16,7 +17,7 @@ export async function getSystem({
   vault,
   publicUrl,
 }: Needs<"blobs" | "db" | "publicUrl" | "vault">) {
-  const [now, workers, waiting, database, keys, purgeLagMs, alarms] = await Promise.all([
+  const [now, workers, waiting, database, keys, purgeLagMs, alarms, mail] = await Promise.all([
     readClockText(db),
     listSeenWorkers(db, limits.heartbeatStaleMs),
     countWaitingRuns(db),
@@ -24,6 +25,7 @@ export async function getSystem({
     listVaultKeys(db),
     readPurgeLag(db),
     listRowAlarms(db, REFUSED_MAX),
+    readMailState(db),
   ]);
   return {
     now,
@@ -66,6 +68,13 @@ export async function getSystem({
       first_seen_at: firstSeenAt.toISOString(),
       last_seen_at: lastSeenAt.toISOString(),
     })),
+    mail: mail
+      ? {
+          sent_at: mail.sentAt?.toISOString() ?? null,
+          failing_since: mail.failingSince?.toISOString() ?? null,
+          failure: mail.failure,
+        }
+      : null,
     can_open_credentials: vault.canOpen,
   };
 }

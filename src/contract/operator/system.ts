@@ -90,6 +90,16 @@ export const readSystem = defineOperation({
           description: "Signed rows that this installation did not write. They are not used.",
         },
       ),
+      mail: orNull(
+        closed(
+          {
+            sent_at: orNull(time("When the last mail was sent.")),
+            failing_since: orNull(time("Since when no mail can be sent; `null`: the last one was.")),
+            failure: orNull(text("Why not.")),
+          },
+          { title: "OperatorMail" },
+        ),
+      ),
       can_open_credentials: Type.Boolean({
         description: "Whether the responding process has the master key.",
       }),

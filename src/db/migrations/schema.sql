@@ -472,6 +472,20 @@ create table operator_device_sign_in (
 CREATE INDEX operator_device_sign_in_expires ON public.operator_device_sign_in USING btree (expires_at);
 CREATE INDEX operator_device_sign_in_token ON public.operator_device_sign_in USING btree (token_id) WHERE (token_id IS NOT NULL);
 
+create table operator_mail (
+  singleton boolean default true not null,
+  listens_until timestamp with time zone not null,
+  told_until text not null,
+  due_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  failing_since timestamp with time zone,
+  failure text,
+  constraint operator_mail_pkey PRIMARY KEY (singleton),
+  constraint operator_mail_check CHECK (((failing_since IS NULL) = (failure IS NULL))),
+  constraint operator_mail_failure_check CHECK ((char_length(failure) <= 300)),
+  constraint operator_mail_singleton_check CHECK (singleton)
+);
+
 create table operator_oidc_attempt (
   state_hash bytea not null,
   session_id text,
@@ -1320,7 +1334,8 @@ declare
   subscriptions text[] := array['*', split_part(of_type, '.', 1) || '.*', of_type];
 begin
   if not exists (select from webhook_endpoint
-      where account_id is null and disabled_at is null and events && subscriptions) then
+      where account_id is null and disabled_at is null and events && subscriptions)
+    and not exists (select from operator_mail where listens_until > app_now()) then
     return;
   end if;
   new_id := new_event_id();

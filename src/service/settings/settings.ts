@@ -10,6 +10,7 @@ import { limits } from "#domain/limits.ts";
 import type { Quotas } from "#domain/quotas.ts";
 import { isServiceVariable } from "#domain/service-variable.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
+import { MAIL_SETTINGS, readMail, type MailConfig } from "./mail.ts";
 import { BROWSER_SETTINGS, readBrowser } from "./browser.ts";
 import { CLIENT_SECRETS_SETTING, readClientSecrets, type SecretsFile } from "./client-secrets.ts";
 import { DATABASE_SETTINGS, readDatabase, type DatabaseSettings } from "./database.ts";
@@ -39,6 +40,8 @@ export interface Config extends DatabaseSettings, PublicUrlSettings, RemoteSetti
   /** null: the folder `objects` of the data folder. */
   readonly objectStore: S3Settings | null;
   readonly signIn: SignInSettings;
+  /** Null: no mail is sent to operators. */
+  readonly mail: MailConfig | null;
   /** The proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly Network[];
   readonly quotas: Quotas;
@@ -138,6 +141,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   ...OBJECT_STORE_SETTINGS,
   ...SIGN_IN_SETTINGS,
+  ...MAIL_SETTINGS,
   CLIENT_SECRETS_SETTING,
   ...QUOTA_SETTINGS,
   {
@@ -284,6 +288,7 @@ export function readConfig(environment: Environment, cwd: string = process.cwd()
     ...readMasterKeyPlace(environment, masterKeyFile, problems),
     objectStore: readObjectStore(read, checked, problems),
     signIn: readSignIn(read, cwd, checked, problems),
+    mail: readMail(read, cwd, checked, problems),
     trustedProxies: readTrustedProxies(read("LATCHKEY_TRUSTED_PROXIES"), problems),
     quotas: readQuotas(checked),
     egressAllow: readEgressAllow(read("LATCHKEY_EGRESS_ALLOW"), problems),
