@@ -50,6 +50,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "Debian's two Chromiums, a gigabyte unpacked; instead the Chromium of the tests, as their user (documents/browser)",
   "test/sdk/typescript-package.test.ts":
     "packed, installed, and a million records; instead the sources against a service (sdk/typescript)",
+  "test/sdk/typescript-browser.e2e.ts":
+    "packed, installed and bundled for Chromium; instead the same function in Node.js, which has the same Web Crypto (sdk/webhooks)",
   "test/sdk/python.pg.test.ts":
     "a wheel, and httpx fetched from Debian; instead the TypeScript SDK, which sends the same (sdk/typescript)",
   "test/sdk/mcp-package.pg.test.ts":

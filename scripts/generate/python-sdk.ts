@@ -23,13 +23,20 @@ export async function pythonTypes(): Promise<string> {
       return [`    "${operation.operationId}": ("${method.toUpperCase()}", "${path}", ${isVersioned}),`];
     }),
   );
+  const [classes, aliases] = [true, false].map((isClass) =>
+    Object.entries(components.schemas)
+      .map(([name, schema]) => declare(name, schema))
+      .filter((text) => text.startsWith("class ") === isClass),
+  ) as [string[], string[]];
   return [
     "# Written by `npm run generate` from openapi/openapi.json.",
     "from __future__ import annotations",
     "",
     "from typing import Any, NotRequired, TypedDict, Union",
     "",
-    ...Object.entries(components.schemas).map(([name, schema]) => declare(name, schema)),
+    ...classes,
+    // After what they name, so that also programs can resolve them.
+    ...aliases,
     `#: ${WEBHOOK_EVENT.description}`,
     `${WEBHOOK_EVENT.name} = Union[${WEBHOOK_EVENT.choices.join(", ")}]`,
     "",
@@ -47,8 +54,7 @@ const nameOf = (schema: string): string => (schema === "Error" ? "ErrorEnvelope"
 function declare(schemaName: string, schema: SchemaObject): string {
   const name = nameOf(schemaName);
   const { description = "", properties, required = [], additionalProperties } = schema;
-  if (!properties || additionalProperties)
-    return `#: ${description}\n${name} = ${quoteForward(typeOf(schema))}\n`;
+  if (!properties || additionalProperties) return `#: ${description}\n${name} = ${typeOf(schema)}\n`;
   const fields = Object.entries(properties).flatMap(([key, property]) => {
     const type = typeOf(property);
     const line = `    ${key}: ${required.includes(key) ? type : `NotRequired[${type}]`}`;
@@ -56,10 +62,6 @@ function declare(schemaName: string, schema: SchemaObject): string {
   });
   return [`class ${name}(TypedDict):`, `    """${description}"""`, "", ...fields, ""].join("\n");
 }
-
-/** An alias may name a class that comes later. */
-const quoteForward = (type: string): string =>
-  type.startsWith("Union[") ? type.replace(/\b[A-Z]\w+(?=[,\]])/g, (name) => `"${name}"`) : type;
 
 function typeOf(schema: SchemaObject): string {
   if (schema.$ref !== undefined) return nameOf(schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1));

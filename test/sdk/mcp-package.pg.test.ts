@@ -1,26 +1,15 @@
 /** The server of the Model Context Protocol as its users get it: packed, installed, and used by the protocol's own client. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createOperatorToken } from "#actions/operators/manage-tokens.ts";
 import { openOperatorStage, type OperatorStage } from "../operator/stage.ts";
+import { installPacked, listNodes, packSdk } from "./pack.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const TSC = realpathSync(join(ROOT, "node_modules/.bin/tsc"));
 /** The reference implementation, which is installed for this test alone: 29 MB and a hundred packages. */
 const CLIENT = "@modelcontextprotocol/sdk@1.32.2";
 const folder = mkdtempSync(join(tmpdir(), "latchkey-mcp-"));
@@ -37,25 +26,10 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Every `node` of this machine: the one that it has, and the project's. */
-function nodes(): readonly string[] {
-  const places = (process.env["PATH"] ?? "").split(":").map((place) => join(place, "node"));
-  const found = [process.execPath, ...places].filter((place) => existsSync(place));
-  return [...new Set(found.map((place) => realpathSync(place)))];
-}
-
 test("it packs to less than 20 kB, and installs without dependencies", async () => {
-  const package_ = join(folder, "mcp");
-  cpSync(join(ROOT, "sdk/mcp"), package_, { recursive: true });
-  for (const types of ["@types/node", "undici-types"])
-    cpSync(join(ROOT, "node_modules", types), join(package_, "node_modules", types), { recursive: true });
-  await run(process.execPath, [TSC, "-p", package_]);
-  await run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: package_ });
-  const tarball = join(folder, "latchkey-mcp-0.1.0.tgz");
+  const tarball = await packSdk("mcp", folder);
   assert.ok(statSync(tarball).size < 20_000, `${statSync(tarball).size} bytes`);
-  mkdirSync(customer);
-  writeFileSync(join(customer, "package.json"), '{ "type": "module" }');
-  await run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: customer });
+  await installPacked(tarball, customer);
   const { stdout } = await run("npm", ["ls", "--all", "--parseable"], { cwd: customer });
   assert.equal(stdout.trim().split("\n").length, 2, stdout);
 });
@@ -90,7 +64,7 @@ test("the protocol's own client lists and calls its tools, in every Node.js of t
   const context = { db: stage.db, signing: stage.signing, actor: { kind: "cli" } } as const;
   const request = { name: "assistant", role: "viewer", lifetimeMs: 3_600_000, accounts: null } as const;
   const { token } = await createOperatorToken(context, request);
-  for (const node of nodes()) {
+  for (const node of listNodes()) {
     const { stdout } = await run(process.execPath, ["client.js", node, stage.service.url], {
       cwd: customer,
       env: { PATH: process.env["PATH"], TOKEN: token },

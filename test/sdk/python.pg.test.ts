@@ -4,9 +4,12 @@ import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { must } from "#lib/assert.ts";
+import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
+import { sdkSamples } from "../../scripts/generate/sdk-samples.ts";
 import { openStage } from "../api/stage.ts";
 import { submitHostedForm } from "../caller.ts";
 import { unpackDebian } from "../debian-packages.ts";
@@ -22,7 +25,8 @@ const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "latchkey-python-"));
 after(() => rmSync(folder, { recursive: true }));
 
-test("a wheel is built and installed without a network, and works with and without asyncio", async () => {
+/** Builds the wheel and installs it without a network; gives the environment in which Python has it, and Debian's httpx. */
+async function installWheel(): Promise<Readonly<Record<string, string | undefined>>> {
   const root = await unpackDebian({
     name: "python-sdk",
     what: "Debian's httpx, which the Python SDK needs,",
@@ -44,7 +48,42 @@ test("a wheel is built and installed without a network, and works with and witho
   const pip = ["-m", "pip", "install", "--no-index", "--no-deps", "--target", installed, join(folder, wheel)];
   await run(PYTHON, pip, { env: { ...environment, PYTHONPATH: libraries } });
   assert.ok(readdirSync(join(installed, "latchkey")).includes("py.typed"));
+  return { ...environment, PYTHONPATH: `${installed}:${libraries}` };
+}
 
+let environment: Readonly<Record<string, string | undefined>>;
+before(async () => {
+  environment = await installWheel();
+});
+
+test("every operation of openapi.json is reached by its example, and every method is typed, with and without asyncio", async () => {
+  const sources = OPERATIONS.map((operation) => [
+    operation.id,
+    must(
+      sdkSamples(operation).find(({ lang }) => lang === "Python"),
+      "an example",
+    ).source,
+  ]);
+  const python = spawn(PYTHON, [join(ROOT, "test/sdk/python-operations.py")], { env: environment });
+  let [output, errors] = ["", ""];
+  python.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  python.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  python.stdin.end(JSON.stringify(Object.fromEntries(sources)));
+  await new Promise((resolve) => python.once("close", resolve));
+  assert.equal(errors, "");
+  const { sent, untyped, other_names: otherNames } = JSON.parse(output);
+  assert.deepEqual([untyped, otherNames], [[], []]);
+  for (const operation of OPERATIONS) {
+    const path = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+      String(operation.parameters.find((each) => each.name === name)?.example),
+    );
+    const [example = null] = Object.values(operation.body?.content["application/json"]?.examples ?? {});
+    const expected = [operation.method.toUpperCase(), `${operation.isOpen ? "" : "/api/v1"}${path}`, example];
+    assert.deepEqual(sent[operation.id], [expected], operation.id);
+  }
+});
+
+test("it works with and without asyncio, against a service whose answers are lost", async () => {
   await using stage = await openStage();
   let posts = 0;
   await using cutter = await openCutter(stage.service.url, ({ method }) => {
@@ -55,7 +94,6 @@ test("a wheel is built and installed without a network, and works with and witho
   const python = spawn(PYTHON, [join(ROOT, "test/sdk/python-flow.py")], {
     env: {
       ...environment,
-      PYTHONPATH: `${installed}:${libraries}`,
       API_KEY: stage.key,
       BASE_URL: stage.service.url,
       CUT_URL: `${cutter.url}/api/v1/`,

@@ -1,60 +1,26 @@
 /** The TypeScript SDK as its users get it: packed, installed, in Node.js 20 and in ours, with its types. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createBrotliCompress } from "node:zlib";
+import { installPacked, listNodes, packSdk, TSC } from "./pack.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const TSC = realpathSync(join(ROOT, "node_modules/.bin/tsc"));
 const folder = mkdtempSync(join(tmpdir(), "latchkey-sdk-"));
 after(() => rmSync(folder, { recursive: true }));
 const run = promisify(execFile);
 
 const customer = join(folder, "customer");
 
-/** Every `node` of this machine: the one that it has, and the project's. */
-function nodes(): readonly string[] {
-  const places = [
-    process.execPath,
-    ...(process.env["PATH"] ?? "").split(":").map((place) => join(place, "node")),
-  ];
-  return [...new Set(places.filter((place) => existsSync(place)).map((place) => realpathSync(place)))];
-}
-
 test("it packs to less than 30 kB, has no dependencies, and installs", async () => {
-  const package_ = join(folder, "typescript");
-  cpSync(join(ROOT, "sdk/typescript"), package_, { recursive: true });
-  // Node's types come from this repository, as they would from the package's own installation.
-  cpSync(join(ROOT, "node_modules/@types/node"), join(package_, "node_modules/@types/node"), {
-    recursive: true,
-  });
-  cpSync(join(ROOT, "node_modules/undici-types"), join(package_, "node_modules/undici-types"), {
-    recursive: true,
-  });
-  await run(process.execPath, [TSC, "-p", package_]);
-  await run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: package_ });
-  const tarball = join(folder, "latchkey-sdk-0.1.0.tgz");
+  const tarball = await packSdk("typescript", folder);
   assert.ok(statSync(tarball).size < 30_000, `${statSync(tarball).size} bytes`);
-  mkdirSync(customer);
-  writeFileSync(join(customer, "package.json"), '{ "type": "module" }');
-  await run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: customer });
+  await installPacked(tarball, customer);
   const installed = JSON.parse(
     readFileSync(join(customer, "node_modules/@latchkey/sdk/package.json"), "utf8"),
   );
@@ -142,7 +108,7 @@ for await (const { data } of latchkey.runs.records("run_x")) {
 console.log(JSON.stringify({ count, sum, most, node: process.version }));
 `,
   );
-  for (const node of nodes()) {
+  for (const node of listNodes()) {
     const { stdout } = await run(node, ["--expose-gc", "records.js"], { cwd: customer });
     const told = JSON.parse(stdout);
     context.diagnostic(stdout.trim());

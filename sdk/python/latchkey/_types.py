@@ -3,9 +3,6 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict, Union
 
-#: Events as webhooks have them: the type of each is its `type`, its `id` is the `webhook-id`, and its `data` is one line with the JSON of the webhook's body. Lines that begin with `:` are comments and must be ignored.
-AccountEventStream = str
-
 class CreatedEmbeddedCredentialSession(TypedDict):
     """The new session, with the token that opens it."""
 
@@ -282,12 +279,6 @@ class RunEvent(TypedDict):
     timestamp: str
     data: RunStatus
 
-#: Events of the type `status`. The `data` of each is one line with the JSON of the schema `RunStatus`; its `id` increases with every change of `status` or `progress_step`. Lines that begin with `:` are comments and must be ignored.
-RunEventStream = str
-
-#: The outputs of a completed run, in one of two forms: `dataDeliveryMethod` says which.
-RunResults = Union["DirectRunResults", "PresignedRunResults"]
-
 class RunStatus(TypedDict):
     """The status of a run, without inputs, outputs, file URLs or raw errors."""
 
@@ -366,6 +357,15 @@ class ScheduleRequest(TypedDict):
     overlap: NotRequired[str]
     #: The body of each trigger: credentials, inputs and metadata, as `POST /blueprints/{blueprintKey}/trigger` takes it, at most 64 KiB.
     trigger: NotRequired[dict[str, Any]]
+
+#: Events as webhooks have them: the type of each is its `type`, its `id` is the `webhook-id`, and its `data` is one line with the JSON of the webhook's body. Lines that begin with `:` are comments and must be ignored.
+AccountEventStream = str
+
+#: Events of the type `status`. The `data` of each is one line with the JSON of the schema `RunStatus`; its `id` increases with every change of `status` or `progress_step`. Lines that begin with `:` are comments and must be ignored.
+RunEventStream = str
+
+#: The outputs of a completed run, in one of two forms: `dataDeliveryMethod` says which.
+RunResults = Union[DirectRunResults, PresignedRunResults]
 
 #: The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string; a request may contain both kinds.
 TriggerForm = dict[str, Any]
