@@ -90,7 +90,7 @@ export class HeldDatabase {
     const commit = this.#server.leases.see(name, statement, rows);
     return () => {
       commit();
-      for (const kind of this.#server.changesOf(statement)) world.changes[kind]++;
+      for (const kind of this.#server.changesOf(statement, rows)) world.changes[kind]++;
     };
   }
 
@@ -175,7 +175,7 @@ export class HeldDatabase {
         return results;
       } finally {
         // COMMIT, or ROLLBACK.
-        busy = world.work.begin("a transaction");
+        busy = world.work.begin("a transaction", "release");
       }
     };
     const end = (act: () => void): void => {
@@ -233,7 +233,7 @@ export class HeldDatabase {
         unwatch();
         await this.#disconnect(connection);
         // COMMIT, or ROLLBACK.
-        busy = world.work.begin("a transaction");
+        busy = world.work.begin("a transaction", "release");
       }
     };
     const end = (act: () => void): void => {
@@ -246,11 +246,11 @@ export class HeldDatabase {
       if (this.#server.isDown) return end(() => reject(lost()));
       busy = world.work.begin("a transaction");
       this.#server.showTime();
-      const done = this.#real.transaction(attempt, options);
+      const done = this.#real.transaction(attempt, { retry: options.retry });
       done.then(
         (value) => {
           for (const commit of commits) commit();
-          // With `settle` the pool asks the server on another connection what became of it.
+          // With `settle` the product's pool would ask the server on another connection what became of it.
           if (fate !== "answer_lost" || options.settle === true) return end(() => resolve(value));
           world.tell(name, "the connection broke after COMMIT");
           end(() => reject(lost()));

@@ -22,7 +22,7 @@ export async function holdSession(
   // The real connection is another one's next: what ends with a session is its locks.
   const unlock = async (): Promise<void> => {
     await tail;
-    await world.work.track("an unlock", client.query("select pg_advisory_unlock_all()"));
+    await world.work.track("an unlock", client.query("select pg_advisory_unlock_all()"), "release");
     client.release();
   };
   const end = async (): Promise<void> => {

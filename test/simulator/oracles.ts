@@ -1,5 +1,6 @@
 import { checkManifests } from "#actions/upkeep/check-invariants.ts";
 import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
 import { STUBBORN_ROWS } from "./customers.ts";
 import type { Broken, Oracle, Seen, When } from "./oracle.ts";
 import {
@@ -168,16 +169,29 @@ const ORACLES: readonly Oracle[] = [
   retriesAreCounted,
 ];
 
-/** Asks all oracles of a time. The first thing that does not hold; null: all does. */
+/** Asks all oracles of a time together. The first thing that does not hold; null: all does. */
 export async function ask(seen: Seen, when: When): Promise<Broken | null> {
-  for (const oracle of ORACLES) {
-    if (oracle.when !== when) continue;
-    const answer = oracle.look(seen);
-    const [what] = Array.isArray(answer) ? (answer as readonly string[]) : await answer;
-    if (what !== undefined) return { oracle: oracle.name, what };
-  }
+  if (when === "step") return askInMemory(seen);
+  const asked = ORACLES.filter((oracle) => oracle.when === when);
   const ofRows = OF_ROWS[when];
-  return ofRows === null ? null : await findBroken(seen.db, ofRows);
+  const [broken, ...answers] = await Promise.all([
+    ofRows === null ? null : findBroken(seen.db, ofRows),
+    ...asked.map(async (oracle) => await oracle.look(seen)),
+  ]);
+  for (const [at, [what]] of answers.entries())
+    if (what !== undefined) return { oracle: must(asked[at], "the oracle").name, what };
+  return broken;
+}
+
+const OF_STEPS = ORACLES.filter(({ when }) => when === "step");
+
+/** After each event, so nothing is awaited. */
+function askInMemory(seen: Seen): Broken | null {
+  for (const { name, look } of OF_STEPS) {
+    const [what] = look(seen) as readonly string[];
+    if (what !== undefined) return { oracle: name, what };
+  }
+  return null;
 }
 
 const OF_ROWS: Readonly<Record<When, RowChecks | null>> = {

@@ -8,6 +8,9 @@ import type { Change, World } from "./world.ts";
 /** After this time without an answer a client gives its connection up: as the product's pools. */
 const SILENCE_MS = 7_500;
 
+/** A statement that gives up locks before its transaction ends. */
+const GIVES_UP_LOCKS = /^\s*rollback\b|pg_advisory_unlock/i;
+
 /** As the driver says it. */
 export const lost = (): Error =>
   Object.assign(new Error("Connection terminated unexpectedly"), { code: "ECONNRESET" });
@@ -98,9 +101,14 @@ export class SimServer {
     return { ...statement, ...plan };
   }
 
-  /** What a statement may change. */
-  changesOf(statement: Statement): readonly Change[] {
-    return planOf(statement).changes;
+  /** What a statement with these rows as its answer has changed. */
+  changesOf(statement: Statement, rows: readonly unknown[]): readonly Change[] {
+    const { changes } = planOf(statement);
+    // An admission answers with one row without a run when it has admitted none.
+    const isOf = (kind: Change): boolean =>
+      kind !== "admissions" ||
+      (rows as readonly { readonly id: string | null }[]).some(({ id }) => id !== null);
+    return changes.filter(isOf);
   }
 
   /** Between two statements that left together, and before their COMMIT: now and then the server does others' work first. */
@@ -132,7 +140,7 @@ export class SimServer {
     for (let ahead = this.#ahead.get(rows); ahead; ahead = this.#ahead.get(rows)) await ahead.promise;
     const ended = Promise.withResolvers<void>();
     this.#ahead.set(rows, ended);
-    const work = world.work.begin(label, true);
+    const work = world.work.begin(label, GIVES_UP_LOCKS.test(statement.text) ? "release" : "statement");
     const callOff = world.after(lockTimeoutMs, `${self.name} lock time-out of ${label}`, () => {
       if (work.pid === null) return;
       work.isCancelled = true;

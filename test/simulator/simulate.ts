@@ -1,6 +1,5 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Database } from "#db/connection/pool.ts";
 import { handleFailpoints } from "#lib/failpoint.ts";
 import { Customers } from "./customers.ts";
 import type { Fault } from "./faults.ts";
@@ -65,7 +64,7 @@ export async function simulate(stage: Stage, options: SimulationOptions): Promis
   const folder = join(stage.folder, `seed-${seed}`);
   mkdirSync(folder, { recursive: true });
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
-  const world = new World({ seed, listBlocked: async () => await listBlocked(admin), onEvent });
+  const world = new World({ seed, listBlocked: async () => await database.listBlocked(), onEvent });
   opened.use(fixChance(seed, () => world.nowMs));
   const server = new SimServer(database, world);
   const around: Surroundings = {
@@ -158,16 +157,6 @@ async function listOpen({ db, customers }: Seen): Promise<readonly string[]> {
     values: [],
   });
   return [...unheard.map(({ key }) => `${key} was never acknowledged`), ...rows.map(({ place }) => place)];
-}
-
-async function listBlocked(admin: Database): Promise<readonly number[]> {
-  const rows = await admin.query<{ pid: number }>({
-    name: "list_blocked",
-    text: `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-       and cardinality(pg_blocking_pids(pid)) > 0 order by pid`,
-    values: [],
-  });
-  return rows.map(({ pid }) => pid);
 }
 
 /** A request has ended the process that sent it. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { openPool, type Database } from "#db/connection/pool.ts";
 import type { TestDatabase } from "../database.ts";
 import { EPOCH_MS } from "./fixed-chance.ts";
+import { lendByPlan, shareOne } from "./stage-connections.ts";
 
 /** Connections of all processes of a simulation. */
 const CONNECTIONS = 60;
@@ -19,6 +20,8 @@ export interface StageDatabase extends AsyncDisposable {
   reset(): Promise<void>;
   /** Makes `app_now()` this many milliseconds after the simulation's beginning, for every statement at once. */
   showTime(ms: number): void;
+  /** Backends of this database that wait for a lock of another one. */
+  listBlocked(): Promise<readonly number[]>;
   /** Makes what the server says of its own start that of another one: it was started again, or another one was promoted. */
   replaceServer(): Promise<void>;
 }
@@ -36,30 +39,43 @@ export async function openStageDatabase(given: TestDatabase, folder: string): Pr
   await given.db.end();
   const source = { connectionString: withoutSync(given.connectionString) };
   const db = openPool(source, POOL);
-  // One that ends and one that comes are not the same to the plans.
-  db.pool.options.idleTimeoutMillis = 0;
-  const admin = openPool(source, { ...POOL, max: 2 });
+  const connections = lendByPlan(db.pool);
+  const admin = openPool(source, { ...POOL, max: 1 });
+  const leaveAdmin = await shareOne(admin.pool);
   return {
     db,
     admin,
     reset: async () => {
-      const { totalCount, idleCount } = db.pool;
-      if (totalCount !== idleCount)
-        throw new Error(`${totalCount - idleCount} connections of the simulation before are still in use`);
+      if (connections.lent() > 0)
+        throw new Error(`${connections.lent()} connections of the simulation before are still in use`);
       showTime(0);
       await admin.query(
         `set lock_timeout = ${RESET_LOCK_MS}; select simulated.reset(); set lock_timeout = 0`,
       );
+      connections.forgetPlans();
+    },
+    listBlocked: async () => {
+      const contenders = connections.listContenders();
+      if (contenders.length === 0) return [];
+      const rows = await admin.query<{ pid: number }>({ ...LIST_BLOCKED, values: [contenders] });
+      return rows.map(({ pid }) => pid);
     },
     showTime,
     replaceServer: async () => void (await admin.query("select nextval('simulated.server')")),
     [Symbol.asyncDispose]: async () => {
       closeSync(time);
+      connections.end();
+      leaveAdmin();
       await Promise.all([db.end(), admin.end()]);
       await given.drop();
     },
   };
 }
+
+const LIST_BLOCKED = {
+  name: "list_blocked",
+  text: "select pid from pg_locks where not granted and pid = any($1) order by pid",
+};
 
 /** No limit of the server's own clock: limits go by the simulation's. */
 const POOL = {
@@ -93,10 +109,16 @@ const keepBeginning = (file: string): string => `
   -- Each replacement is a minute after the one before.
   create function ${SERVER_START_SQL} returns timestamptz language sql stable
     return to_timestamp(${EPOCH_MS / 1_000} - 3600 + 60 * (select last_value from simulated.server));
-  create table simulated.kept (place text, copy text, columns text);
+  create table simulated.kept (place regclass, copy text, columns text, touches regclass);
   create table simulated.counter (place regclass, last_value bigint, is_called boolean);
+  -- Says that rows of a table were written, even if that was rolled back: a sequence goes on in any case.
+  create function simulated.note_touch() returns trigger language plpgsql as $$ begin
+    perform nextval(tg_argv[0]::regclass);
+    return null;
+  end $$;
   do $$ declare each record; has_rows boolean; counted record; begin
-    for each in select oid::regclass::text as place, 'kept_' || oid as copy, (select string_agg(quote_ident(attname), ', ' order by attnum)
+    for each in select oid::regclass::text as place, 'kept_' || oid as copy, 'simulated.touches_' || oid as touches,
+          (select string_agg(quote_ident(attname), ', ' order by attnum)
           from pg_attribute where attrelid = pg_class.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns
         from pg_class where relkind = 'r' and relnamespace in ${SCHEMAS} order by 1 loop
       -- What the server does by itself and by its own clock would choose other plans in other runs.
@@ -104,22 +126,29 @@ const keepBeginning = (file: string): string => `
       execute format('select exists (select from %s)', each.place) into has_rows;
       continue when not has_rows;
       execute format('create table simulated.%I as select %s from %s', each.copy, each.columns, each.place);
-      insert into simulated.kept values (each.place, each.copy, each.columns);
+      execute format('create sequence %s', each.touches);
+      execute format('create trigger note_touch after insert or update or delete on %s for each statement execute function simulated.note_touch(%L)',
+        each.place, each.touches);
+      -- Before the first simulation, each has to come to the order that its copy has.
+      perform nextval(each.touches::regclass);
+      insert into simulated.kept values (each.place::regclass, each.copy, each.columns, each.touches::regclass);
     end loop;
     for each in select oid::regclass as place from pg_class where relkind = 'S' and relnamespace in ${SCHEMAS} loop
       execute format('select last_value, is_called from %s', each.place) into counted;
       insert into simulated.counter values (each.place, counted.last_value, counted.is_called);
     end loop;
   end $$;
-  create function simulated.reset() returns void language plpgsql as $$ declare each record; touched text; begin
+  create function simulated.reset() returns void language plpgsql as $$ declare each record; written text; begin
     set local session_replication_role = replica;
     set local client_min_messages = error;
-    select string_agg(oid::regclass::text, ', ') into touched from pg_class
-      where relkind = 'r' and relnamespace in ${SCHEMAS} and pg_relation_size(oid) > 0;
-    execute 'truncate ' || touched || ' cascade';
-    for each in select * from simulated.kept order by place loop
+    select string_agg(pg_class.oid::regclass::text, ', ') into written from pg_class left join simulated.kept on place = pg_class.oid
+      where relkind = 'r' and relnamespace in ${SCHEMAS} and pg_relation_size(pg_class.oid) > 0
+        and (touches is null or pg_sequence_last_value(touches) is not null);
+    execute 'truncate ' || written || ' cascade';
+    for each in select * from simulated.kept where pg_relation_size(place) = 0 order by place::text loop
       execute format('insert into %s (%s) overriding system value select %s from simulated.%I',
         each.place, each.columns, each.columns, each.copy);
+      perform setval(each.touches, 1, false);
     end loop;
     perform setval(place, last_value, is_called) from simulated.counter;
     perform setval('simulated.server', 0, false);

@@ -1,5 +1,4 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCredentialSession } from "#actions/sessions/create-credential-session.ts";
 import { readHostedById, submitCredentials } from "#actions/sessions/hosted-session.ts";
@@ -12,6 +11,7 @@ import { must } from "#lib/assert.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { openVault, type Vault } from "#vault/vault.ts";
+import { serverFolder } from "../server-folder.ts";
 import { install } from "../service.ts";
 import { fixChance } from "./fixed-chance.ts";
 import { openStageDatabase, type StageDatabase } from "./stage-database.ts";
@@ -47,7 +47,7 @@ export interface Stage extends AsyncDisposable {
 export async function openStage(): Promise<Stage> {
   using _chance = fixChance(0, () => 0);
   await using opened = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), "latchkey-simulation-"));
+  const folder = mkdtempSync(join(serverFolder(), "latchkey-simulation-"));
   opened.defer(() => rmSync(folder, { recursive: true, force: true }));
   const installation = opened.use(await install());
   const { db } = installation.database;
