@@ -189,7 +189,7 @@ function finderOf(texts: ReadonlyMap<string, string>): Find {
   const code = new Map([...texts].filter(([file]) => /\.(?:ts|tsx|mjs)$/.test(file)));
   const graph: Graph = importGraph(code, imports, { withPrograms: true });
   const tests = new Map(
-    globSync("test/**/*.test.ts", { cwd: root })
+    globSync(["test/**/*.test.ts", "test/**/*.e2e.ts"], { cwd: root })
       .filter((file) => !(file in ALL_ONLY))
       .map((file) => [file, code.get(file) ?? ""]),
   );

@@ -30,4 +30,25 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     line: "await redact.body(asked.body)",
     reason: "records and files are redacted before a request can be made of them; this is a second net",
   },
+  {
+    file: "src/engine/local/recording.ts",
+    kind: "redaction removed",
+    line: "url: inOneSpelling(redact.text(asked.url))",
+    reason:
+      "as for the body: what a request is made of was redacted before, and handles are taken out; this is a second net",
+  },
+  {
+    file: "src/worker/chores.ts",
+    kind: "await removed",
+    line: "await this.#savePools()",
+    reason:
+      "the ids are on their way when the next statement leaves; what fails is tried again at the next look",
+  },
+  {
+    file: "src/engine/login/log-in-run.ts",
+    kind: "await removed",
+    line: "await retryWhileLocked(async () => await failStep(services.db, step))",
+    reason:
+      "the statement has left before the run's end does, and both want the run's row: PostgreSQL lets them go in that order",
+  },
 ];
