@@ -171,6 +171,7 @@ async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: numb
       retentionMs: RETENTION_MS,
       queue: null,
       group: null,
+      traceparent: null,
       scheduleId: null,
       credentials: [],
       inputs: [],

@@ -71,6 +71,7 @@ export const NAMED_ONLY: Readonly<Record<string, string>> = {
 
 /** Files that change something of their process which other files would notice, and so never share one. */
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
+  "test/flow/traces.pg.test.ts": "an SDK of OpenTelemetry is of the whole process",
   "test/outbound/browser/processes.e2e.ts": "it has a folder for temporary files of its own",
   "test/nodes/node-files.test.ts": "adds node types, which a process has until its end",
   "test/simulator/simulator.pg.test.ts":

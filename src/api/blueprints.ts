@@ -1,4 +1,4 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { isPassingFailure } from "#actions/passing-failure.ts";
 import { findStored, replayIdentical, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
 import { describeTrigger } from "#actions/runs/describe-trigger.ts";
@@ -11,6 +11,7 @@ import {
 } from "#actions/runs/trigger-run.ts";
 import { fingerprint, fingerprintOfBytes } from "#domain/idempotency.ts";
 import { ignoredKeys } from "#domain/trigger-routing.ts";
+import { inSpan, isTracing, readTraceparent } from "#lib/tracing.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
@@ -19,9 +20,27 @@ import { readTriggerBody } from "./read-trigger-body.ts";
 import { asksForIgnoredKeys, reportIgnoredKeys } from "./report-ignored-keys.ts";
 import { pathParameter, type Handler } from "./request.ts";
 
-/** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is that of docs/api.md#order-of-checks. */
+/** The trigger in a span: of the caller's trace, if it sent one, and the run's later. */
 export const postTrigger: Handler = async (services, request, reply) => {
+  const parent = readTraceparent(request.headers["traceparent"]);
+  if (!isTracing()) return await trigger(services, request, reply, parent);
+  const name = "POST /api/v1/blueprints/:blueprintKey/trigger";
+  return await inSpan(name, { parent, kind: "server" }, async (span) => {
+    const answer = await trigger(services, request, reply, parent);
+    span.set("http.response.status_code", reply.statusCode);
+    return answer;
+  });
+};
+
+/** Spec, POST /blueprints/{blueprintKey}/trigger. The order of checks is that of docs/api.md#order-of-checks. */
+async function trigger(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  traceparent: string | null,
+): ReturnType<Handler> {
   const caller = await enter(services, request, reply, { kind: "calls", scope: "runs" });
+  const initiator = { ...caller, traceparent };
   const blueprintKey = pathParameter(request, "blueprintKey");
   // Both in one round trip to the database; problems of the Blueprint take precedence.
   const keyed = findKey(services, caller, request);
@@ -51,9 +70,9 @@ export const postTrigger: Handler = async (services, request, reply) => {
         fingerprint: () => fingerprint("POST", path, body.print()),
         fingerprintOfBytes: body.bytes && fingerprintOf(body.bytes),
       },
-      async (tx) => await triggerRun(tx, caller, version, body.values, place, queue),
+      async (tx) => await triggerRun(tx, initiator, version, body.values, place, queue),
       async (claim) =>
-        await triggerRunTogether(services, caller, version, body.values, { claim, place, queue }),
+        await triggerRunTogether(services, initiator, version, body.values, { claim, place, queue }),
     );
     if (!outcome.replayed) {
       isMade = true;
@@ -71,7 +90,7 @@ export const postTrigger: Handler = async (services, request, reply) => {
     // Files of a request that created no run are removed, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }
-};
+}
 
 /** The request's key and the record stored under it. Throws Problem 422. */
 async function findKey(

@@ -1,12 +1,15 @@
 import { findCachedVersion } from "#db/config-documents.ts";
+import { findTraceparent } from "#db/runs/run-trace.ts";
 import { listRunInputs, startRun, type ClaimedRun } from "#db/runs/runs.ts";
 import type { Blueprint } from "#domain/blueprint.ts";
 import { limits } from "#domain/limits.ts";
 import { TEST_LOGIN } from "#domain/test-login.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
+import { inSpan, isTracing } from "#lib/tracing.ts";
 import { databaseJournal } from "./database-journal.ts";
 import { endRun, type RunOutcome } from "./end-run.ts";
+import { executeNode } from "./execute-node.ts";
 import { executeNodes, type UnboundRun } from "./execute-nodes.ts";
 import { finishRun } from "./finish-run.ts";
 import { readJournal } from "./journal.ts";
@@ -17,6 +20,7 @@ import { planOnce } from "./plan-run.ts";
 import { inputValues } from "./read-inputs.ts";
 import { openDoor } from "./redaction/door.ts";
 import { redactorOf } from "./redaction/redact.ts";
+import type { PlannedNode, RunContext } from "./run-context.ts";
 import { RunFailure, RunStopped } from "./run-ended.ts";
 import type { EngineServices } from "./services.ts";
 import { Tallies } from "./tallies.ts";
@@ -24,8 +28,24 @@ import { retryWhileLocked } from "./waiting/retry-while-locked.ts";
 import { RunClock } from "./waiting/run-clock.ts";
 import { browsersOf, queueWithoutBrowser } from "./waiting/take-browser.ts";
 
-/** Executes one run, from claimed to terminal, parked or handed back. */
+/** Executes one run, from claimed to terminal, parked or handed back, in a span that continues the trace of its trigger. */
 export async function executeRun(
+  services: EngineServices,
+  run: ClaimedRun,
+  workerId: string,
+  stop: AbortController,
+): Promise<RunOutcome> {
+  if (!isTracing()) return await executeClaimed(services, run, workerId, stop);
+  const parent = await findTraceparent(services.db, run.id).catch(() => null);
+  const attributes = { "latchkey.run.id": run.id, "latchkey.run.epoch": run.epoch };
+  return await inSpan("run", { parent, kind: "consumer", attributes }, async (span) => {
+    const outcome = await executeClaimed(services, run, workerId, stop);
+    span.set("latchkey.run.outcome", outcome.kind);
+    return outcome;
+  });
+}
+
+async function executeClaimed(
   services: EngineServices,
   run: ClaimedRun,
   workerId: string,
@@ -73,7 +93,10 @@ async function execute(begun: RunLogin, tallies: Tallies): Promise<void> {
   const { services, run, lease } = begun;
   await queueWithoutBrowser(services.browsers, run, begun.plan.blueprint);
   await failpoint("run.before_login");
-  const loggedIn = await logIn(begun);
+  const loggedIn =
+    run.credentials.length === 0
+      ? await logIn(begun)
+      : await inSpan("login", {}, async () => await logIn(begun));
   if (loggedIn.targets.size > 0)
     services.log.info({ runId: run.id, logins: loggedIn.targets.size }, "run logged in");
   await failpoint("run.after_login");
@@ -90,7 +113,7 @@ async function execute(begun: RunLogin, tallies: Tallies): Promise<void> {
   const { bindings, redact, results } = context;
   let mayBeComplete = false;
   try {
-    await executeNodes(context);
+    await executeNodes(context, isTracing() ? executeNodeInSpan : executeNode);
     mayBeComplete = true;
     await finishRun(services, context);
   } catch (error) {
@@ -109,6 +132,13 @@ async function execute(begun: RunLogin, tallies: Tallies): Promise<void> {
     }
   }
 }
+
+const executeNodeInSpan = async (context: RunContext, planned: PlannedNode): Promise<void> => {
+  const { id, type } = planned.node;
+  await inSpan(`node ${type}`, { attributes: { "latchkey.node.id": id } }, async () => {
+    await executeNode(context, planned);
+  });
+};
 
 /** The context of the nodes, and their entries in the journal. */
 async function contextOf(

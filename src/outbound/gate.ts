@@ -1,17 +1,16 @@
-import { Readable } from "node:stream";
 import { Agent, Pool, type Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { metrics } from "#lib/metrics.ts";
 import { addressRules, type AddressRules } from "./address-rules.ts";
 import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve } from "./checked-connect.ts";
+import { dispatch, gateError, HEADER_BYTES_MAX, watchFailure, type Way } from "./dispatch.ts";
 import { startDeadline, type Deadline } from "./deadline.ts";
-import { askBeforeFirstByte } from "./first-byte.ts";
 import { GateError } from "./gate-error.ts";
 import { openGateProxy, type GateProxy, type ProxyPolicy } from "./gate-proxy.ts";
-import { ACCEPTED_ENCODINGS, decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
+import { decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
-import { headersOf, type Header } from "./request-headers.ts";
+import type { Header } from "./request-headers.ts";
 
 export interface GateRequest {
   readonly method: string;
@@ -87,27 +86,29 @@ export interface Gate {
 export interface GateOptions {
   /** Items of LATCHKEY_EGRESS_ALLOW, as returned by `parseEgressAllow`. */
   readonly allow: readonly string[];
+  /** Whether targets get the `traceparent` of a request's span. */
+  readonly tellsTraces?: boolean;
   /** How names are resolved; default: the system's resolver. The results are checked in any case. */
   readonly resolve?: Resolve | undefined;
 }
 
-const HEADER_BYTES_MAX = 65_536;
 const CONNECTIONS_MAX = 128;
 /** A redirect's body is read up to this size to keep the connection; for a longer one, the connection is closed. */
 const DISCARDED_BYTES_MAX = 65_536;
 const SMALL_BYTES_MAX = 65_536;
 
-const DEFAULT_HEADERS: readonly Header[] = [
-  ["accept", "*/*"],
-  ["accept-encoding", ACCEPTED_ENCODINGS],
-  ["user-agent", "Latchkey"],
-];
-
-export function openGate({ allow, resolve = resolveBySystem }: GateOptions): Gate {
-  return gateOver(addressRules(allow), resolve, null);
+export function openGate({ allow, resolve = resolveBySystem, tellsTraces = false }: GateOptions): Gate {
+  return gateOver({ rules: addressRules(allow), resolve, tellsTraces }, null);
 }
 
-function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCertificate | null): Gate {
+interface GateRules {
+  readonly rules: AddressRules;
+  readonly resolve: Resolve;
+  readonly tellsTraces: boolean;
+}
+
+function gateOver(own: GateRules, certificate: ClientCertificate | null): Gate {
+  const { rules, resolve, tellsTraces } = own;
   const agent = new Agent({
     // One connector per origin: the rules depend on host and port, and a TLS session is never offered to another host.
     factory: (origin, options) =>
@@ -127,7 +128,7 @@ function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCert
     async send(request, policy, signal) {
       const deadline = startDeadline(signal, policy.timeoutMs);
       try {
-        const response = await follow(agent, request, policy, deadline);
+        const response = await follow({ agent, tellsTraces }, request, policy, deadline);
         metrics.outboundRequests.add({ result: "answered" });
         return response;
       } catch (error) {
@@ -137,7 +138,7 @@ function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCert
         deadline.end();
       }
     },
-    present: (other) => gateOver(rules, resolve, other),
+    present: (other) => gateOver(own, other),
     openProxy: async (policy) =>
       await openGateProxy((origin) => checkedConnect(origin, rules, resolve, null), policy),
     close: () => agent.destroy(),
@@ -145,7 +146,7 @@ function gateOver(rules: AddressRules, resolve: Resolve, certificate: ClientCert
 }
 
 async function follow(
-  agent: Agent,
+  way: Way,
   request: GateRequest,
   policy: GatePolicy,
   deadline: Deadline,
@@ -167,7 +168,7 @@ async function follow(
     const sent = { ...hop, url: policy.prepareUrl?.(url, { sameOriginAsFirst }) ?? url };
     assert(sent.url.origin === url.origin, "a hop keeps the origin that was checked");
     await failpoint("gate.before_hop");
-    const answer = await dispatch(agent, sent, added, policy, deadline).catch((error: unknown) => {
+    const answer = await dispatch(way, sent, added, policy, deadline).catch((error: unknown) => {
       throw followed > 0 && error instanceof GateError ? afterRedirect(error) : error;
     });
     const setCookie = answer.headers["set-cookie"] ?? [];
@@ -227,50 +228,6 @@ function checkMethod({ method, url }: GateRequest): void {
   }
 }
 
-async function dispatch(
-  agent: Agent,
-  hop: Hop,
-  added: readonly Header[],
-  policy: GatePolicy,
-  deadline: Deadline,
-): Promise<Dispatcher.ResponseData> {
-  const { url, method, body } = hop;
-  const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
-  const isStream = body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array);
-  if (isStream) headers.push("content-length", String(body.sizeBytes));
-  const content = isStream ? watchFailure(body.open()) : null;
-  let refusal: { readonly error: unknown } | null = null;
-  const ask = (): void => {
-    try {
-      policy.mayLeave?.();
-    } catch (error) {
-      refusal = { error };
-      throw error;
-    }
-  };
-  const guarded = policy.mayLeave === undefined ? agent : agent.compose(askBeforeFirstByte(ask));
-  try {
-    // Otherwise the library would still connect.
-    deadline.signal.throwIfAborted();
-    return await guarded.request({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method,
-      headers,
-      body:
-        content === null
-          ? ((body as string | Uint8Array | undefined) ?? null)
-          : Readable.from(content.chunks, { objectMode: false }),
-      signal: deadline.signal,
-    });
-  } catch (error) {
-    if (refusal !== null) throw (refusal as { readonly error: unknown }).error;
-    // The error comes from the storage of the body, not from the other side.
-    if (content !== null && content.failure !== null && deadline.failure === null) throw content.failure;
-    throw gateError(error, url.host, policy, deadline);
-  }
-}
-
 async function readResponse(
   answer: Dispatcher.ResponseData,
   url: URL,
@@ -319,31 +276,6 @@ function isDeclaredSmall(headers: ReadonlyMap<string, string>, { maxBytes }: Gat
   );
 }
 
-interface WatchedChunks {
-  readonly chunks: AsyncIterable<Uint8Array>;
-  /** The error that ended the bytes, if any. */
-  readonly failure: Error | null;
-}
-
-/** Distinguishes a failure of the source from one of the consumer. */
-function watchFailure(bytes: AsyncIterable<Uint8Array>): WatchedChunks {
-  let failure: Error | null = null;
-  async function* watched(): AsyncIterable<Uint8Array> {
-    try {
-      yield* bytes;
-    } catch (error) {
-      failure = error instanceof Error ? error : new Error("bytes could not be read", { cause: error });
-      throw failure;
-    }
-  }
-  return {
-    chunks: watched(),
-    get failure() {
-      return failure;
-    },
-  };
-}
-
 async function storeBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Promise<KeptBody> {
   let sizeBytes = 0;
   const open = await keep(
@@ -355,43 +287,4 @@ async function storeBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Pro
     })(),
   );
   return { sizeBytes, open };
-}
-
-/** Describes a failure without the messages and causes of the network libraries, because these quote requests. */
-function gateError(error: unknown, host: string, policy: GatePolicy, deadline: Deadline): GateError {
-  if (deadline.failure === "cancelled")
-    return new GateError("cancelled", `the request to ${host} was cancelled`);
-  if (deadline.failure === "timeout")
-    return new GateError("timeout", `${host} sent no complete response within ${policy.timeoutMs} ms`);
-  if (error instanceof GateError) return error;
-  assert(error instanceof Error, "the network library throws errors");
-  const code =
-    "code" in error && typeof error.code === "string" && /^[A-Z0-9_]{1,60}$/.test(error.code)
-      ? error.code
-      : null;
-  switch (code) {
-    case "UND_ERR_HEADERS_OVERFLOW":
-      return new GateError("too_large", `the response headers of ${host} are over ${HEADER_BYTES_MAX} bytes`);
-    case "UND_ERR_CONNECT_TIMEOUT":
-      return new GateError("unreachable", `no connection to ${host} in time`);
-    case "ECONNREFUSED":
-    case "EHOSTUNREACH":
-    case "ENETUNREACH":
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return new GateError("unreachable", `the connection to ${host} failed (${code})`);
-    case "UND_ERR_DESTROYED":
-    case "UND_ERR_CLOSED":
-      return new GateError(
-        "cancelled",
-        `the request to ${host} was cancelled, because the service is stopping`,
-      );
-    case "UND_ERR_INVALID_ARG":
-      return new GateError("refused", `the request to ${host} is not valid HTTP`);
-    default:
-      return new GateError(
-        "connection",
-        `the connection to ${host} failed${code === null ? "" : ` (${code})`}`,
-      );
-  }
 }

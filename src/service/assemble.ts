@@ -254,7 +254,7 @@ async function openServices(
     runWatch: new RunWatch(db, news, log, ceilings.eventStreams),
     eventWatch: new EventWatch(db, news, log, ceilings.eventStreams),
     operatorWatch: new OperatorWatch(db, news, log, ceilings.dashboardStreams),
-    gate: openGate({ allow: config.egressAllow }),
+    gate: openGate({ allow: config.egressAllow, tellsTraces: config.tracesTargets }),
     loginExpressions: openEvaluator({ threads: 1 }),
     clientSecret: openClientSecrets({
       db,

@@ -62,6 +62,7 @@ nodes:
       retentionMs: 60_000,
       queue: null,
       group: null,
+      traceparent: null,
       scheduleId: null,
     };
     return await insertRunTogether(

@@ -177,6 +177,7 @@ test("of two claims of one key in one statement one makes its run; the statement
     retentionMs: 60_000,
     queue: null,
     group: null,
+    traceparent: null,
     scheduleId: null,
     credentials: [],
     inputs: [],

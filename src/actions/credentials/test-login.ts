@@ -54,6 +54,7 @@ export async function testLogin(
       retentionMs: account.retentionMs,
       queue: null,
       group: null,
+      traceparent: null,
       credentials: [
         {
           slot: TEST_LOGIN_SLOT,

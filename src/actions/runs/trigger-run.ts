@@ -27,6 +27,7 @@ import type { Value } from "#domain/value.ts";
 import { assert, must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
+import { currentTraceparent } from "#lib/tracing.ts";
 import { refKeyOf } from "#nodes/define-node.ts";
 import { checkInput } from "#nodes/types/input.ts";
 import type { Place } from "./account-quotas.ts";
@@ -40,6 +41,8 @@ export interface Initiator extends Pick<Caller, "account"> {
   readonly operatorId?: string | null | undefined;
   readonly againOf?: string;
   readonly scheduleId?: string;
+  /** Of the request's caller: the trace that the run belongs to, unless a span is in progress. */
+  readonly traceparent?: string | null;
 }
 
 /** The Blueprint that a trigger names. Throws Problem 404, then 403 (docs/api.md#order-of-checks). */
@@ -102,7 +105,7 @@ interface Together {
  */
 export async function triggerRunTogether(
   services: Needs<"db" | "signing">,
-  caller: Caller,
+  caller: Initiator,
   version: BlueprintVersion,
   body: TriggerBody,
   { claim, place, queue = null }: Together,
@@ -187,6 +190,7 @@ async function planRun(
     retentionMs: version.blueprint.retentionMs ?? caller.account.retentionMs,
     queue: sources.queue,
     group: groupOf(version, routed, credentials),
+    traceparent: currentTraceparent() ?? caller.traceparent ?? null,
     credentials,
     inputs,
   };

@@ -900,6 +900,14 @@ create table run_timer (
 );
 CREATE INDEX run_timer_at ON public.run_timer USING btree (at);
 
+create table run_trace (
+  run_id text not null,
+  traceparent text not null,
+  constraint run_trace_pkey PRIMARY KEY (run_id),
+  constraint run_trace_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint run_trace_traceparent_check CHECK ((traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'::text))
+);
+
 create table run_turn (
   account_id text not null,
   run_id text not null,

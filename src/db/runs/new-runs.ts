@@ -35,6 +35,8 @@ export interface NewRun {
   readonly queue: QueueOptions | null;
   /** Its group in `run_group`; null: its Blueprint has no `concurrency`. */
   readonly group: string | null;
+  /** The trace of its trigger; null: none is known. */
+  readonly traceparent: string | null;
   /** The schedule that began it. */
   readonly scheduleId: string | null;
   readonly credentials: readonly (RunCredential & { readonly concurrency: number | null })[];
@@ -108,6 +110,7 @@ const QUEUE: Columns<Insert> = {
   expires_in_ms: ["bigint", ({ run }) => run.queue?.expiresInMs ?? null],
   schedule_id: ["text", ({ run }) => run.scheduleId],
   group_name: ["text", ({ run }) => run.group],
+  traceparent: ["text", ({ run }) => run.traceparent],
 };
 
 const CREDENTIAL: Columns<NewCredential> = {
@@ -157,7 +160,9 @@ function insertRuns(inserts: readonly Insert[]): Statement {
     keys: inserts.some(({ record }) => record !== null),
     credentials: credentials.length > 0,
     files: inputs.some(({ input }) => input.kind === "file"),
-    queue: inserts.some(({ run }) => run.queue !== null || run.scheduleId !== null || run.group !== null),
+    queue: inserts.some(({ run }) =>
+      [run.queue, run.scheduleId, run.group, run.traceparent].some((part) => part !== null),
+    ),
   };
   const { name, text, given: columns, input } = statementOf(shape);
   return {
@@ -227,6 +232,9 @@ function makeStatement(name: string, { keys, credentials, files, queue }: Shape)
     insert into run_group (run_id, account_id, blueprint_id, name)
     select given.id, given.account_id, given.blueprint_id, given.group_name from given join made on made.id = given.id
     where given.group_name is not null
+  ), traced as (
+    insert into run_trace (run_id, traceparent)
+    select given.id, given.traceparent from given join made on made.id = given.id where given.traceparent is not null
   )`;
   // The first line identifies it in pg_stat_activity, which truncates statements after 1,024 characters.
   const text = `-- insert into run${only(keys, ", insert into idempotency_key")}

@@ -6,6 +6,8 @@ export interface WatchingSettings {
   readonly metrics: { readonly host: string; readonly port: number } | null;
   /** Which requests have a line in the log: all, those answered with 500 or more, or none. */
   readonly accessLog: AccessLog;
+  /** Whether requests to targets have the `traceparent` of their span. */
+  readonly tracesTargets: boolean;
 }
 
 const ACCESS_LOGS = ["on", "errors", "off"] as const;
@@ -31,6 +33,13 @@ export const WATCHING_SETTINGS: readonly Setting[] = [
     default: "off",
     description: "Log lines for requests: all, those answered with 500 or more, or none.",
   },
+  {
+    name: "LATCHKEY_TRACE_TARGETS",
+    type: "true | false",
+    default: "false",
+    description:
+      "true: requests to targets have the `traceparent` of their span, if an OpenTelemetry SDK is loaded; docs/metrics.md.",
+  },
 ];
 
 export function readWatching(checked: Checked): WatchingSettings {
@@ -49,5 +58,7 @@ export function readWatching(checked: Checked): WatchingSettings {
   return {
     metrics: port === null ? null : { host, port },
     accessLog: checked("LATCHKEY_ACCESS_LOG", oneOf(ACCESS_LOGS), `one of ${ACCESS_LOGS.join(", ")}`, "off"),
+    tracesTargets:
+      checked("LATCHKEY_TRACE_TARGETS", oneOf(["true", "false"]), "true or false", "false") === "true",
   };
 }
