@@ -113,7 +113,7 @@ async function setUp(
   ] as const)
     await installation.command("tokens", "create", "--name", name, "--role", role, "--expires", "90d");
   for (const role of ["operator", "reviewer", "viewer"] as const) {
-    const someone = await stage.operators.operator(role, EMAILS[role]);
+    const someone = await stage.operators.operator(role, null, EMAILS[role]);
     await stage.operators.holding(someone);
     if (role !== "viewer") await stage.operators.giveSecondFactor(someone);
   }
