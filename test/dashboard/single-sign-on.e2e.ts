@@ -77,7 +77,7 @@ test("an admin comes in by the provider to the page that was asked for, and is a
   await page.goto(`${url}/dashboard/operators`);
   await page
     .getByRole("row", { name: new RegExp(admin.email) })
-    .getByRole("time")
+    .getByText("single sign-on since")
     .waitFor();
   const [tab] = await Promise.all([
     context.waitForEvent("page"),

@@ -31,7 +31,7 @@ test("Ledgerly connects in a frame of its own page; what its page says alone con
   await page.locator("section.connection").getByText("Connected", { exact: true }).waitFor();
 
   await page.getByRole("button", { name: "Fetch: Open invoices" }).click();
-  await page.getByText("completed", { exact: true }).waitFor();
+  await page.getByText("Done", { exact: true }).waitFor();
   await page.goto(app.url);
   await page.getByRole("button", { name: "Disconnect" }).click();
   await page.getByText("Nothing is connected yet.").waitFor();

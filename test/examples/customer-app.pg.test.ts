@@ -48,10 +48,10 @@ test("Ledgerly connects by the hosted form and back, fetches, shows what came, a
     await sleep(100);
     page = load(await (await fetch(run)).text());
   }
-  assert.equal(page(".status").text(), "completed");
-  assert.equal(page("h2").text(), "invoices: 240 records");
+  assert.equal(page(".status").text(), "Done");
+  assert.equal(page("h2").text(), "Invoices: 240 records");
   assert.equal(page("tr").length, 51, "the first fifty, under their heading");
-  assert.match((await home())("li").text(), /All invoices\s+Northwind Supplier Portal\s+completed/);
+  assert.match((await home())("li").text(), /All invoices\s+Northwind Supplier Portal\s+Done/);
 
   await press(app.url, action.replace(/fetch$/, "disconnect"));
   assert.equal((await home())("section.connection").length, 0);
