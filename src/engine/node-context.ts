@@ -55,15 +55,10 @@ export function nodeContext(
     input: (refKey) => run.inputs.get(refKey) ?? { form: "absent" },
     send: async (request) =>
       await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
-    browse: async (work, { downloadBytesMax } = {}) =>
-      await writes.toItsEnd(
-        async (late) =>
-          await target.browse(
-            late,
-            { nets: bothNets(run.door, run.redact), downloadBytesMax, whileWaiting },
-            work,
-          ),
-      ),
+    browse: async (work, { downloadBytesMax } = {}) => {
+      const means = { nets: bothNets(run.door, run.redact), downloadBytesMax, whileWaiting };
+      return await writes.toItsEnd(async (late) => await target.browse(late, means, work));
+    },
     keepFile: async (bytes) => await run.scratch.keep(bytes),
     keepEvidence: async (evidence) => {
       run.onEvidence?.(node.id, evidence);

@@ -95,7 +95,8 @@ export async function logInWith(request: LoginRequest): Promise<LoggedIn> {
 
 /** A login sees unredacted answers: both redaction nets apply here, to the only part of it that is stored. */
 function cleanerOf(secrets: readonly RunSecret[]): (message: string) => string {
-  return openBothNets(openRunSecrets(secrets)).message;
+  const nets = openBothNets(openRunSecrets(secrets));
+  return (message) => nets.message(message);
 }
 
 /** The cached session of an earlier login while it is valid, or a new login's session. */
