@@ -48,6 +48,8 @@ const REVEALED: Readonly<Record<string, string>> = {
   "service/worker-role.ts": "the password of the mail server, for the mailer",
   "service/open-database.ts": "DATABASE_URL, for the driver",
   "cli/doctor.ts": "the signing key, to see whether it can be read",
+  "cli/kept-logins.ts": "an operator token, to keep it in its owner's folder for the commands that follow",
+  "cli/recorded-fields.ts": "what was typed while steps are recorded, to write a field's name in its place",
   "cli/own-signing.ts": "the signing key, for commands that make keys and write audit entries",
   "cli/webhook-trials.ts": "the API key, from which the signing secret of forwarded events follows",
 };

@@ -10,6 +10,7 @@ import * as blueprints from "#contract/operator/blueprints.ts";
 import * as credentials from "#contract/operator/credentials.ts";
 import * as proposals from "#contract/operator/proposals.ts";
 import * as runs from "#contract/operator/runs.ts";
+import * as schedules from "#contract/operator/schedules.ts";
 import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { SETTINGS } from "#service/settings/settings.ts";
 
@@ -94,6 +95,9 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   "proposals show": proposals.readProposal.answer,
   "runs list": runs.listRuns.answer,
   "runs show": runs.readRun.answer,
+  "schedules list": schedules.listSchedules.answer,
+  "schedules run": schedules.runSchedule.answer,
+  "schedules show": schedules.readSchedule.answer,
   "sessions list": credentials.listCredentialSessions.answer,
 };
 

@@ -146,7 +146,7 @@ const RULES: readonly (readonly [rule: string, text: string, problems: readonly 
     "an account can't be retired",
     "account: acme\nretired: true\n",
     [
-      "2:1 retired unknown key `retired`; known: `account`, `name`, `allowed_origins`, `embed_origins`, `session_lifetime`, `retention`, `concurrency`, `rate_limit`, `review_step_up`, `two_person`, `branding`, `webhooks`",
+      "2:1 retired unknown key `retired`; known: `account`, `name`, `allowed_origins`, `embed_origins`, `session_lifetime`, `retention`, `concurrency`, `rate_limit`, `review_step_up`, `two_person`, `branding`, `throttle`, `webhooks`",
     ],
   ],
   [

@@ -22,6 +22,9 @@ const IN_SQL: Readonly<Record<string, string>> = {
   "db/account-secrets.ts": "reads by readGenuine, writes signed rows",
   "db/runs/admission.ts":
     "counts by how many runs at once a strategy allows: that delays runs, and sends nothing anywhere",
+  "db/runs/group-limits.ts":
+    "reads how many runs at once a Blueprint allows: that delays runs, and sends nothing anywhere",
+  "db/operators/operator-schedules.ts": "shows keys of Blueprints",
   "db/credentials/sealed-places.ts": "moves sealed values to another key",
   "db/config-documents.ts": "reads by readGenuine",
   "db/signing/new-versions.ts": "writes signed rows",
@@ -73,6 +76,7 @@ test("the columns that decide are named where they are verified or written, and 
     "db/document-sources.ts",
     // Not verified: it counts by the number of runs at once alone.
     "db/runs/admission.ts",
+    "db/runs/group-limits.ts",
   ];
   const places = files.filter((file) =>
     DECIDES.test(textOf(file).replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, "")),

@@ -50,6 +50,7 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/webhooks/manage-endpoints.ts#createWebhookEndpoint": "it inserts rows of its own",
   "src/actions/webhooks/manage-endpoints.ts#rotateWebhookSecret":
     "it locks one endpoint's secrets, in one statement",
+  "src/actions/webhooks/manage-endpoints.ts#updateWebhook": ENDPOINTS_ROW,
   "src/actions/webhooks/manage-endpoints.ts#disableWebhook": ENDPOINTS_ROW,
   "src/actions/webhooks/manage-endpoints.ts#enableWebhook": ENDPOINTS_ROW,
   "src/actions/webhooks/manage-endpoints.ts#deleteWebhook":

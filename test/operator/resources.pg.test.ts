@@ -5,6 +5,7 @@ import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.
 import { eventually, PATIENCE_MS, until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
+import { sendPlain } from "./browser.ts";
 import { goodAnswer } from "./good-answer.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
@@ -332,7 +333,17 @@ test("no answer to a GET holds a secret, for any role", async () => {
   await stage.installation.apply("account: initech\ntwo_person: true");
   const typed = { documents: [{ file: "typed.yaml", text: "account: initech" }] };
   const proposed = await good("applyConfig", "/config/apply", typed);
+  const waiting = await sendPlain(
+    `${stage.service.url}/operator/v1/session/device`,
+    "POST",
+    { "Content-Type": "application/json", "X-CSRF-Token": "none" },
+    JSON.stringify({ name: "ana@laptop" }),
+  );
+  const terms = { blueprint_key: "list-it", cron: "0 0 1 1 *", time_zone: "UTC" };
+  await caller.put("/schedules/yearly", { ...terms, trigger: { credential_id: credential, data: CANARY } });
   const ids: Readonly<Record<string, string>> = {
+    userCode: waiting.body.user_code,
+    scheduleId: (await good("listSchedules", "/schedules")).body.items[0].id,
     // The one that was approved.
     runId: runs[0] ?? "",
     reviewId: reviews[0]?.id ?? "",
@@ -352,6 +363,7 @@ test("no answer to a GET holds a secret, for any role", async () => {
   const secrets = [
     ...hashes.map(({ hash }) => hash),
     key,
+    waiting.body.device_code,
     browser.cookie.split("=")[1] ?? "",
     stage.signing.operators.totpKey(admin.id, Buffer.alloc(16)).toString("hex"),
   ];
