@@ -39,7 +39,7 @@ export async function loads(folder: string, file: string): Promise<boolean> {
   const program = `await import(${JSON.stringify(join(folder, file))}); process.exit(0)`;
   const { code } = await run(folder, ["--input-type=module", "--eval", program], {
     environment: {},
-    timeoutMs: 20_000,
+    timeoutMs: 120_000,
   });
   return code === 0;
 }

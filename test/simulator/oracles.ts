@@ -187,9 +187,9 @@ const OF_STEPS = ORACLES.filter(({ when }) => when === "step");
 
 /** After each event, so nothing is awaited. */
 function askInMemory(seen: Seen): Broken | null {
-  for (const { name, look } of OF_STEPS) {
-    const [what] = look(seen) as readonly string[];
-    if (what !== undefined) return { oracle: name, what };
+  for (const oracle of OF_STEPS) {
+    const [what] = oracle.look(seen) as readonly string[];
+    if (what !== undefined) return { oracle: oracle.name, what };
   }
   return null;
 }
