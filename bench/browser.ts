@@ -149,6 +149,8 @@ const ofPairs = (
 ): number => median(own.map((one, index) => compare(of(one), of(others[index] ?? one))));
 const difference = (one: number, other: number): number => one - other;
 const ratio = (one: number, other: number): number => one / other;
+/** Where others use the machine, too, what comes closest to the program's own time. */
+const quickest = (values: readonly number[]): number => Math.min(...values);
 
 interface Rounds {
   readonly ours: Round[];
@@ -177,43 +179,50 @@ function keep(kept: Round[], round: number, measured: Round): void {
   if (round >= 0) kept.push(measured);
 }
 
-const line = (name: string, all: readonly Round[]): readonly string[] => [
+const line = (
+  name: string,
+  all: readonly Round[],
+  pick: (values: readonly number[]) => number,
+): readonly string[] => [
   name,
-  median(all.map(({ startMs }) => startMs)).toFixed(0),
-  median(all.map(stepsMsOf)).toFixed(0),
-  median(all.map(({ tookMs }) => tookMs)).toFixed(0),
-  median(all.map(cpuOf)).toFixed(0),
-  (median(all.map(({ memoryBytes }) => memoryBytes)) / MEBIBYTE).toFixed(0),
+  pick(all.map(({ startMs }) => startMs)).toFixed(0),
+  pick(all.map(stepsMsOf)).toFixed(0),
+  pick(all.map(({ tookMs }) => tookMs)).toFixed(0),
+  pick(all.map(cpuOf)).toFixed(0),
+  (pick(all.map(({ memoryBytes }) => memoryBytes)) / MEBIBYTE).toFixed(0),
 ];
 console.log(
   renderLines(
     [
       ["", "start ms", "steps ms", "whole ms", "CPU ms", "PSS MiB"],
-      line("Latchkey", rounds.ours),
-      line("bare playwright-core", rounds.bare),
+      line("Latchkey, median", rounds.ours, median),
+      line("bare playwright-core, median", rounds.bare, median),
+      line("Latchkey, quickest", rounds.ours, quickest),
+      line("bare playwright-core, quickest", rounds.bare, quickest),
     ],
     options.markdown === true,
   ),
 );
-const percent = (ofPairs(rounds, stepsMsOf, ratio) - 1) * 100;
+const [own, other] = [rounds.ours, rounds.bare].map((each) => quickest(each.map(stepsMsOf)));
+const more = (one: number, bareOne: number): string => `${((one / bareOne - 1) * 100).toFixed(1)} %`;
 console.log(`
-Steps: ${percent.toFixed(1)} % more than the bare script (goal: 15 % at most), ${(ofPairs(rounds, stepsMsOf, difference) / STEPS).toFixed(2)} ms a step (goal: 2 ms at most).
+Steps: ${more(ofPairs(rounds, stepsMsOf, ratio), 1)} more than the bare script by pairs, ${more(own ?? 0, other ?? 0)} of the quickest (goal: 15 % at most); ${(ofPairs(rounds, stepsMsOf, difference) / STEPS).toFixed(2)} and ${(((own ?? 0) - (other ?? 0)) / STEPS).toFixed(2)} ms a step (goal: 2 ms at most).
 CPU: ${ofPairs(rounds, cpuOf, ratio).toFixed(2)} times the bare script's (goal: 1.3 at most). Memory: ${(median(rounds.ours.map(({ memoryBytes }) => memoryBytes)) / MEBIBYTE).toFixed(0)} MiB (goal: 250 at most).`);
 
 const runs = opened.use(await openBrowserRuns(target, program.path));
-const differences: number[] = [];
-const bareMs: number[] = [];
+const toPage = { ours: [] as number[], bare: [] as number[] };
 for (let round = -1; round < Number(options.rounds); round++) {
   const ofRun = await runs.claimToPage();
   const ofBare = await timeToPage(target, async () => {
     await measure(async (watch) => await bare(program.path, target, watch));
   });
   if (round < 0) continue;
-  differences.push(ofRun - ofBare);
-  bareMs.push(ofBare);
+  toPage.ours.push(ofRun);
+  toPage.bare.push(ofBare);
 }
+const byPairs = median(toPage.ours.map((ms, index) => ms - (toPage.bare[index] ?? 0)));
 const waiting = await runs.wait();
-console.log(`From a run's claim to its first page: ${median(differences).toFixed(0)} ms more than the bare script's ${median(bareMs).toFixed(0)} ms from its start (goal: 50 ms at most).
+console.log(`From a run's claim to its first page: ${byPairs.toFixed(0)} ms more by pairs than the bare script's ${median(toPage.bare).toFixed(0)} ms from its start; of the quickest ${(quickest(toPage.ours) - quickest(toPage.bare)).toFixed(0)} ms more than ${quickest(toPage.bare).toFixed(0)} (goal: 50 ms at most).
 ${waiting.runs} runs that wait for a browser: ${waiting.processes} processes more, ${(waiting.belowBytes / MEBIBYTE).toFixed(1)} MiB below the worker, ${(waiting.heapBytes / MEBIBYTE).toFixed(1)} MiB of its heap, ${(waiting.rssBytes / MEBIBYTE).toFixed(1)} MiB resident (goal: none).`);
 await opened.disposeAsync();
 process.exit(0);

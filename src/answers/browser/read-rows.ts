@@ -73,8 +73,8 @@ export async function readFields(
 const recordOf = (columns: readonly Column[], row: Cells): JsonObject =>
   Object.fromEntries(columns.map(({ name }, index) => [name, row[index] ?? null]));
 
-/** Two frames: a page that draws its rows bit by bit has drawn more of them by then. */
-const STILL_MS = 34;
+/** More than one frame: a page that draws its rows bit by bit has drawn more of them by then. */
+const STILL_MS = 20;
 
 /**
  * The rows once they differ from the round before, and stay the same from one look to the next: after a click on "Next" the page
