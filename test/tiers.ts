@@ -36,6 +36,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "slow clients by the clock; instead by CPU time (http/slow-clients)",
   "test/flow/ready-under-attack.pg.test.ts":
     "how long others wait during each attack; instead the limits that bound it (http/large-bodies, flow/target-json, operator/typed-documents)",
+  "test/cli/window.test.ts":
+    "an X server and a full Chromium, 830 MB unpacked; instead how the program is started for a window (cli/run-browser)",
   "test/cli/demo.pg.test.ts":
     "the README's first command, whole; instead the demo of all examples, of which it is the first (cli/demo-examples)",
   "test/applications/webdav.pg.test.ts":

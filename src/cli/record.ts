@@ -19,7 +19,7 @@ interface RecordOptions {
   headless?: boolean;
 }
 
-/** A recording ends by its author; this only keeps a forgotten one from staying for ever. */
+/** A recording ends by its author; this only keeps a forgotten one from staying forever. */
 const RECORDING_MS = 8 * 3_600_000;
 const DOWNLOAD_BYTES_MAX = 268_435_456;
 

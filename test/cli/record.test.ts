@@ -53,6 +53,8 @@ const stepsOf = (text: string): string =>
 /** A person at the window: does something, and goes on once the recorder has told it. */
 interface Person {
   readonly page: Page;
+  /** Resolves when this window is recorded. */
+  readonly ready: (page: Page) => Promise<void>;
   readonly did: (step: string, work: () => Promise<unknown>) => Promise<void>;
 }
 
@@ -79,14 +81,23 @@ async function record(
           .find((each) => each.url().startsWith(origin)),
       PATIENCE_MS,
     );
-    // Its script asks so often whether it is to record.
-    await page.waitForTimeout(1_500);
+    page.setDefaultTimeout(60_000);
+    // The recorder's script asks each second whether it is to record. This key is told, and left out.
+    const ready: Person["ready"] = async (each) => {
+      const from = running.stderr().length;
+      await until("it records", async () => {
+        await each.keyboard.press("Tab");
+        await each.waitForTimeout(200);
+        return /^ {2}press /m.test(running.stderr().slice(from));
+      });
+    };
+    await ready(page);
     const did: Person["did"] = async (step, work) => {
       const from = running.stderr().length;
       await work();
       await told(`  ${step}\n`, from);
     };
-    const end = await use({ page, did });
+    const end = await use({ page, did, ready });
     if (end === "close") await page.close();
     else running.child.kill("SIGINT");
     return await running.ended;
@@ -162,7 +173,7 @@ test("a login and what follows become a strategy and a Blueprint, without what w
   assert.match(ran.stdout, /Shipments/);
 });
 
-async function useAll({ page, did }: Person): Promise<"Ctrl-C"> {
+async function useAll({ page, did, ready }: Person): Promise<"Ctrl-C"> {
   const button = (name: string) => page.getByRole("button", { name });
   page.on("dialog", (dialog) => void dialog.accept());
   await did('select label "Year"', async () => await page.getByLabel("Year").selectOption("2025"));
@@ -180,7 +191,7 @@ async function useAll({ page, did }: Person): Promise<"Ctrl-C"> {
   await did('click button "Choose"', async () => await button("Choose").click());
   const window = await opening;
   await window.waitForLoadState();
-  await window.waitForTimeout(1_500);
+  await ready(window);
   await did('fill textbox "Name"', async () => await window.getByLabel("Name").pressSequentially("Dana"));
   await did('click button "OK"', async () => await window.getByRole("button", { name: "OK" }).click());
   await window.close();

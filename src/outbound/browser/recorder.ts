@@ -250,7 +250,7 @@ class Recorder implements Recording {
     action.field = await page.locator(selector).first().evaluate(readField, undefined, { timeout: LOOK_MS });
   }
 
-  /** Looked for as long as a sign-in may be under way: afterwards the page may be closed at any time. */
+  /** Looked for as long as a sign-in may be in progress: afterwards the page may be closed at any time. */
   async #lookForSignOut(): Promise<void> {
     const [page] = this.#browser.context.pages();
     if (this.signOut !== null || page === undefined || this.actions.every(({ typed }) => typed === null))
