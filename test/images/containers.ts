@@ -37,6 +37,8 @@ export interface ContainerOptions {
   readonly image: string;
   /** In place of the image's command. */
   readonly command?: readonly string[];
+  /** In place of the image's own program. */
+  readonly entrypoint?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** Of the machine, by where the container has them. */
   readonly mounts?: Readonly<Record<string, string>>;
@@ -116,7 +118,7 @@ export class Containers implements AsyncDisposable {
   }
 
   /** Starts a container with a read-only root, no capabilities and the machine's network, as the image's own user. */
-  async run({ image, command, environment, mounts = {} }: ContainerOptions): Promise<Container> {
+  async run({ image, ...options }: ContainerOptions): Promise<Container> {
     const name = `c${process.pid}-${this.#count++}`;
     await this.#buildah(
       ...["from", "--name", name, "--pull-never", "--signature-policy", this.#policy, `localhost/${image}`],
@@ -129,9 +131,7 @@ export class Containers implements AsyncDisposable {
     mkdirSync(bundle);
     writeFileSync(
       join(bundle, "config.json"),
-      JSON.stringify(
-        bundleOf(root, OCIv1.config, { image, ...(command && { command }), environment, mounts }),
-      ),
+      JSON.stringify(bundleOf(root, OCIv1.config, { image, ...options })),
     );
     const crun = ["crun", "--cgroup-manager=disabled", "--root", join(this.#folder, "state")];
     const container = this.#follow(crun, { name, bundle, user: OCIv1.config.User });
@@ -248,7 +248,7 @@ export class Containers implements AsyncDisposable {
 function bundleOf(
   root: string,
   image: ImageConfig,
-  { command, environment, mounts = {} }: ContainerOptions,
+  { command, entrypoint, environment, mounts = {} }: ContainerOptions,
 ): object {
   const [uid, gid] = image.User.split(":").map(Number);
   const from = (type: string, destination: string, ...options: readonly string[]): object => ({
@@ -264,7 +264,7 @@ function bundleOf(
     process: {
       user: { uid, gid },
       cwd: image.WorkingDir,
-      args: [...image.Entrypoint, ...(command ?? image.Cmd)],
+      args: entrypoint ?? [...image.Entrypoint, ...(command ?? image.Cmd)],
       env: [...image.Env, ...Object.entries(environment).map(([name, value]) => `${name}=${value}`)],
       capabilities: { bounding: [], effective: [], permitted: [], inheritable: [], ambient: [] },
       noNewPrivileges: true,

@@ -1,6 +1,7 @@
 /** deploy/Containerfile, built and run: docs/deploy.md#images. */
 import assert from "node:assert/strict";
-import { chownSync, readdirSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fixtureDocuments } from "../../conformance/fixtures.ts";
@@ -131,6 +132,54 @@ describe("the images", { skip: whyNoImages() ?? false, timeout: 3 * BUILD_MS }, 
       t.diagnostic(/\d+ cases: .*/.exec(output)?.[0] ?? "");
       assert.equal((await fetch(`${url}/dashboard`)).status, 200);
       assert.equal(await container.end(), 0, container.output());
+    },
+  );
+
+  test(
+    "with a URL and a token alone, `latchkey` plans and applies from a container, by the token's role, and no more once it is revoked",
+    { timeout: BUILD_MS },
+    async () => {
+      const { container, url } = await serve("server");
+      const config = mkdtempSync(join(tmpdir(), "latchkey-config-"));
+      chmodSync(config, 0o755);
+      writeFileSync(join(config, "account.yaml"), "account: from-a-container\nname: From a container\n");
+      const newToken = async (role: string) => {
+        const words = ["tokens", "create", "--role", role, "--name", role, "--expires", "1h", "--json"];
+        return JSON.parse((await installation.command(...words)).stdout) as {
+          readonly id: string;
+          readonly token: string;
+        };
+      };
+      const elsewhere = async (token: string): Promise<Container> =>
+        await containers.run({
+          image: "server",
+          entrypoint: ["sleep", "600"],
+          environment: { LATCHKEY_URL: url, LATCHKEY_TOKEN: token },
+          mounts: { "/config": config },
+        });
+      /** Its exit code, and what it wrote. */
+      const latchkey = async (from: Container, words: string): Promise<string> =>
+        await from.execute("sh", "-c", `latchkey ${words} 2>&1; echo "exit $?"`);
+      const [operator, viewer] = [await newToken("operator"), await newToken("viewer")];
+      const [theirs, reader] = [await elsewhere(operator.token), await elsewhere(viewer.token)];
+      assert.match(await latchkey(theirs, "plan -f /config"), /exit 3\n$/);
+      assert.match(
+        await latchkey(reader, "apply -f /config"),
+        /does not have this permission[\s\S]*exit 1\n$/,
+      );
+      assert.match(await latchkey(theirs, "apply -f /config"), /exit 0\n$/);
+      assert.match(await latchkey(theirs, "plan -f /config"), /exit 0\n$/);
+      assert.equal(await theirs.execute("sh", "-c", 'ls /var/lib/latchkey; echo "$DATABASE_URL"'), "\n");
+
+      const status = async (): Promise<number> =>
+        (await fetch(`${url}/operator/v1/runs`, { headers: { Authorization: `Bearer ${operator.token}` } }))
+          .status;
+      assert.equal(await status(), 200);
+      await installation.command("tokens", "revoke", operator.id);
+      assert.equal(await status(), 401, "the very next request");
+      assert.match(await latchkey(theirs, "apply -f /config"), /was revoked[\s\S]*exit 1\n$/);
+      for (const each of [theirs, reader, container]) await each.end();
+      rmSync(config, { recursive: true });
     },
   );
 
