@@ -60,6 +60,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "packed, installed, and 29 MB of the protocol's own client fetched; instead the server by its streams (sdk/mcp.pg)",
   "test/flow/webhook-faults.pg.test.ts":
     "10,000 events under kills, and latencies; instead a kill before and after sending (flow/webhook-crash), and what is delivered beside bad endpoints (webhooks/webhooks)",
+  "test/dashboard/schedules.e2e.ts":
+    "the pages of schedules in a browser; instead what they show and do by the operator API and the command line (schedules/operators)",
   "test/dashboard/loads.e2e.ts":
     "what pages weigh, and times by the clock; instead the nodes of a page with many records (dashboard/records)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
