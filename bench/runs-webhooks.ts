@@ -1,4 +1,6 @@
-import { measureDrain, type Contender, type DrainTiming } from "./runs-drain.ts";
+import { cpuUsOf } from "./costs.ts";
+import { ratioOfPairs, type Ratio } from "./pairs.ts";
+import { measureDrain, type Contender, type Drain, type DrainTiming } from "./runs-drain.ts";
 import { median } from "./runs-latency.ts";
 import { renderLines } from "./lines.ts";
 import { ourContender, type RunStage } from "./runs-ours.ts";
@@ -20,38 +22,56 @@ const TITLES: Readonly<Record<Kind, string>> = {
 };
 
 export interface WebhookRow {
+  readonly work: Work;
   readonly kind: Kind;
   readonly workers: number;
   readonly perSecond: number;
   /** Of the rate without an endpoint, round by round. */
   readonly ratio: number;
+  /** Of what a run costs without an endpoint, in CPU time of workers and PostgreSQL: also says something beside other work. */
+  readonly cpu: Ratio;
 }
+
+const WORKS = { noop: "the smallest runs", steps: "three steps with GETs" } as const;
+type Work = keyof typeof WORKS;
 
 const GUESS = 500;
 
-/** The rate of the smallest runs, whose events an endpoint gets, in the same rounds as without one. */
+/** The rate of the smallest runs and of runs of three steps, whose events an endpoint gets, in the same rounds as without one. */
 export async function measureWebhooks(
   stage: RunStage,
   options: WebhookOptions,
   say: (text: string) => void,
 ): Promise<readonly WebhookRow[]> {
-  const runs = await ourContender(stage, "noop", "webhooks");
   const rows: WebhookRow[] = [];
-  for (const workers of options.workers) {
-    const rates: Record<Kind, number[]> = { none: [], written: [], delivered: [] };
+  for (const [work, workers] of (Object.keys(WORKS) as Work[]).flatMap((each) =>
+    options.workers.map((count) => [each, count] as const),
+  )) {
+    const runs = await ourContender(stage, work, "webhooks");
+    const drains: Record<Kind, Drain[]> = { none: [], written: [], delivered: [] };
     for (let round = 0; round < options.rounds; round++) {
       // Each kind is first as often as the others.
       for (const [at] of KINDS.entries()) {
         const kind = KINDS[(at + round) % KINDS.length] ?? "none";
         await prepare(stage, kind, options.targetUrl);
-        const { perSecond } = await measureDrain(of(runs, kind), workers, options, GUESS);
-        say(`${TITLES[kind]}, ${workers} workers: ${Math.round(perSecond)} runs a second`);
-        rates[kind].push(perSecond);
+        const drain = await measureDrain(of(runs, kind), workers, options, GUESS);
+        const { perSecond, costs } = drain;
+        say(
+          `${WORKS[work]}, ${TITLES[kind]}, ${workers} workers: ${Math.round(perSecond)} runs a second, ${Math.round(cpuUsOf(costs))} µs of CPU each`,
+        );
+        drains[kind].push(drain);
       }
     }
     for (const kind of KINDS) {
-      const ratios = rates[kind].map((rate, round) => rate / (rates.none[round] ?? rate));
-      rows.push({ kind, workers, perSecond: median(rates[kind]), ratio: median(ratios) });
+      const pairs = drains[kind].map((here, round) => ({ here, there: drains.none[round] ?? here }));
+      rows.push({
+        work,
+        kind,
+        workers,
+        perSecond: median(drains[kind].map(({ perSecond }) => perSecond)),
+        ratio: median(pairs.map(({ here, there }) => here.perSecond / there.perSecond)),
+        cpu: ratioOfPairs(pairs.map(({ here, there }) => ({ here: here.costs, there: there.costs }))),
+      });
     }
   }
   await prepare(stage, "none", options.targetUrl);
@@ -73,11 +93,13 @@ async function prepare({ installation }: RunStage, kind: Kind, targetUrl: string
 }
 
 export function renderWebhooks(rows: readonly WebhookRow[], isMarkdown: boolean): string {
-  const lines = rows.map(({ kind, workers, perSecond, ratio }) => [
+  const lines = rows.map(({ work, kind, workers, perSecond, ratio, cpu }) => [
+    WORKS[work],
     TITLES[kind],
     String(workers),
     String(Math.round(perSecond)),
     `${Math.round(ratio * 100)} %`,
+    `${cpu.median.toFixed(2)} (${cpu.low.toFixed(2)} to ${cpu.high.toFixed(2)})`,
   ]);
-  return renderLines([["runs with", "workers", "runs/s", "of none"], ...lines], isMarkdown);
+  return renderLines([["runs", "with", "workers", "runs/s", "of none", "CPU of none"], ...lines], isMarkdown);
 }
