@@ -64,6 +64,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "the pages of schedules in a browser; instead what they show and do by the operator API and the command line (schedules/operators)",
   "test/dashboard/loads.e2e.ts":
     "what pages weigh, and times by the clock; instead the nodes of a page with many records (dashboard/records)",
+  "test/dashboard/limits.e2e.ts":
+    "a browser; instead what the pages ask the API for (operator/account-limit, webhooks/operators), and axe of other dialogs (dashboard/set-up)",
   "test/flow/memory.pg.test.ts": "100,000 records; instead the streams that carry them (nodes/stream-json)",
 };
 

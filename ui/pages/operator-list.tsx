@@ -119,6 +119,7 @@ function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
         size="xs"
         miw="7rem"
         aria-label={`Role of ${email}`}
+        miw={110}
         // Only the dialog changes it, because an arrow key on a select is easily pressed.
         value={role}
         data={OPERATOR_ROLE_NAMES.map((name) => name)}

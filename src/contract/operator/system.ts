@@ -94,7 +94,7 @@ export const readSystem = defineOperation({
         closed(
           {
             sent_at: orNull(time("When the last mail was sent.")),
-            failing_since: orNull(time("Since when no mail can be sent; `null`: the last one was.")),
+            failing_since: orNull(time("When mail began to fail; `null`: the last one was sent.")),
             failure: orNull(text("Why not.")),
           },
           { title: "OperatorMail" },

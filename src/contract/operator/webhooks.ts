@@ -116,7 +116,7 @@ export const updateWebhook = defineOperation({
   method: "post",
   path: "/webhooks/{webhookId}",
   summary: "Change what a webhook endpoint gets",
-  description: "What is omitted stays. The URL can't be changed: create another endpoint.",
+  description: "A member that is omitted stays. The URL can't be changed: create another endpoint.",
   permission: "webhook.manage",
   body: closed({
     events: Type.Optional(subscriptions),

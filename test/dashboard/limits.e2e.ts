@@ -1,0 +1,100 @@
+// The pages of operators and webhooks, in a real Chromium: people are limited to accounts, and an endpoint for operators is made and changed.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Page } from "playwright-core";
+import { axeLightAndDark } from "../axe.ts";
+import type { Someone } from "../operator/stage.ts";
+import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+
+let stage: DashboardStage;
+let page: Page;
+let someone: Someone;
+
+before(async () => {
+  stage = await openDashboardStage();
+  await stage.operators.installation.apply("account: globex\nname: Globex");
+  someone = await stage.operators.operator("operator");
+  page = await stage.openPage("admin", "/operators");
+});
+
+after(async () => await stage?.[Symbol.asyncDispose]());
+
+/** `LATCHKEY_PICTURES=FOLDER` keeps what was looked at. */
+async function look(what: string): Promise<void> {
+  const folder = process.env["LATCHKEY_PICTURES"];
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${what}.png`), fullPage: true });
+  assert.deepEqual(await axeLightAndDark(page), [], what);
+}
+
+test("an operator is limited to an account, and then has its pages alone", async () => {
+  await page.getByRole("button", { name: `Accounts of ${someone.email}` }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("checkbox", { name: /Globex/ }).check();
+  await look("limit-operator");
+  await dialog.getByRole("button", { name: "Change accounts" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  const row = page.getByRole("row").filter({ hasText: someone.email });
+  await row.getByRole("cell", { name: "globex", exact: true }).waitFor();
+  await look("operators");
+
+  const context = await stage.newContext();
+  const { cookie } = await stage.operators.holding(someone);
+  const [name = "", value = ""] = cookie.split("=");
+  const { url } = stage.operators.service;
+  await context.addCookies([{ name, value, url, httpOnly: true, sameSite: "Strict" }]);
+  const theirs = await context.newPage();
+  await theirs.goto(`${url}/dashboard/accounts`);
+  await theirs.getByRole("link", { name: "Globex" }).waitFor();
+  assert.equal(await theirs.getByText("acme", { exact: true }).count(), 0);
+  for (const [title, isThere] of [
+    ["Runs", true],
+    ["Webhooks", true],
+    ["System", false],
+    ["Operators", false],
+  ] as const)
+    assert.equal(
+      await theirs.getByRole("navigation").getByRole("link", { name: title }).count(),
+      isThere ? 1 : 0,
+      title,
+    );
+  await theirs.goto(`${url}/dashboard/`);
+  await theirs.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+  await context.close();
+});
+
+test("an endpoint for operators is created, and what it gets is changed", async () => {
+  await page.goto(`${stage.operators.service.url}/dashboard/webhooks`);
+  await page.getByRole("button", { name: "New endpoint" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Account").selectOption({ label: "None: for operators" });
+  await dialog.getByLabel("URL").fill("https://chat.example/hook");
+  await dialog.getByRole("checkbox", { name: "What needs a person: A credential is locked" }).uncheck();
+  await look("new-endpoint");
+  await dialog.getByRole("button", { name: "Create endpoint" }).click();
+  await page
+    .getByRole("button", { name: /saved|copied|close/i })
+    .first()
+    .waitFor();
+  const [made] = await stage.operators.db.query(
+    "select id, events from webhook_endpoint where account_id is null",
+  );
+  assert.deepEqual(made?.["events"], [
+    "operator.review_waiting",
+    "operator.write_uncertain",
+    "operator.webhook_disabled",
+  ]);
+  await page.goto(`${stage.operators.service.url}/dashboard/webhooks/${String(made?.["id"])}`);
+  await page.getByRole("button", { name: "Change events" }).click();
+  await dialog.getByRole("checkbox", { name: "All events" }).check();
+  await dialog.getByLabel("Description").fill("The team's chat");
+  await look("change-events");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  await page.getByText("The team's chat").waitFor();
+  await look("endpoint");
+  const [changed] = await stage.operators.db.query(
+    "select events from webhook_endpoint where account_id is null",
+  );
+  assert.deepEqual(changed?.["events"], ["*"]);
+});
