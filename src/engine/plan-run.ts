@@ -83,16 +83,13 @@ function planRun(blueprint: Blueprint): RunPlan {
 }
 
 /** A pure node that is neither optional nor executed separately, and unpacks nothing that the door must inspect. */
-const mayBeAtOnce = (
-  { when, milestone, timeoutMs, config }: BlueprintNode,
-  { runAtOnce, effect, unpacks }: NodeType,
-): boolean =>
-  runAtOnce !== undefined &&
-  effect(config) === "none" &&
+const mayBeAtOnce = ({ when, milestone, timeoutMs, config }: BlueprintNode, type: NodeType): boolean =>
+  type.runAtOnce !== undefined &&
+  type.effect(config) === "none" &&
   when === null &&
   milestone === null &&
   timeoutMs === null &&
-  unpacks?.(config) !== true;
+  type.unpacks?.(config) !== true;
 
 /** The distinct first names after a variable. */
 const namesIn = (uses: readonly VariableUse[], variable: string): readonly string[] => [

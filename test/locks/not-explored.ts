@@ -53,7 +53,6 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/webhooks/manage-endpoints.ts#updateWebhook": ENDPOINTS_ROW,
   "src/actions/webhooks/manage-endpoints.ts#disableWebhook": ENDPOINTS_ROW,
   "src/actions/webhooks/manage-endpoints.ts#enableWebhook": ENDPOINTS_ROW,
-  "src/actions/webhooks/manage-endpoints.ts#updateWebhook": ENDPOINTS_ROW,
   "src/actions/webhooks/manage-endpoints.ts#deleteWebhook":
     "its deliveries may be in a batch that is being recorded; it is repeated when the server aborts it",
   "src/actions/webhooks/resend.ts#resendWebhooks":

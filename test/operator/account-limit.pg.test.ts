@@ -9,7 +9,7 @@ import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.
 import { connect, openCaller } from "../caller.ts";
 import { runCommand } from "../cli/program.ts";
 import { eventually } from "../eventually.ts";
-import { documents, plantObjects } from "./account-objects.ts";
+import { bodyOf, documents, plantObjects } from "./account-objects.ts";
 import type { OperatorAnswer } from "./browser.ts";
 import { openOperatorStage, type OperatorStage } from "./stage.ts";
 
@@ -205,23 +205,6 @@ const stateOf = async (): Promise<string> =>
          (select string_agg(status, ',' order by id) from run) as runs, (select count(*) from webhook_endpoint) as endpoints`,
     ),
   );
-
-/** What its schema requires, about the other account. */
-function bodyOf({ id }: OperatorOperation): object {
-  if (id === "createKey") return { account: "globex" };
-  if (id === "resendFailedWebhooks") return { since: "2026-01-01T00:00:00Z" };
-  if (id === "triggerWebhookEvent") return { account: "globex", type: "run.completed" };
-  if (id === "createWebhook") return { account: "globex", url: "https://x.example" };
-  if (id === "setSecret")
-    return { account: "globex", name: "X", origins: ["https://x.example"], value: "secret" };
-  if (id === "decideWriteGroup")
-    return { account: "globex", blueprint: "asks", node: "list", happened: true };
-  if (id === "decideWrite") return { happened: true };
-  if (id === "rejectReview") return { reason: "no" };
-  if (id === "noteAtReview") return { state: "viewing" };
-  if (id === "rotateKey" || id === "rotateWebhook") return { overlap_seconds: 0 };
-  return {};
-}
 
 for (const holder of HOLDERS)
   test(`${holder}: documents of another account are neither checked, planned nor applied, also beside own ones and for a new account`, async () => {

@@ -1,3 +1,4 @@
+import type { OperatorOperation } from "#contract/operator/operation.ts";
 import { connect, openCaller } from "../caller.ts";
 import { eventually, PATIENCE_MS } from "../eventually.ts";
 import type { OperatorStage } from "./stage.ts";
@@ -68,4 +69,21 @@ export async function plantObjects(
     record: "0",
     secret: "NONE",
   };
+}
+
+/** What the schema of an operation requires, about the account globex. */
+export function bodyOf({ id }: OperatorOperation): object {
+  if (id === "createKey") return { account: "globex" };
+  if (id === "resendFailedWebhooks") return { since: "2026-01-01T00:00:00Z" };
+  if (id === "triggerWebhookEvent") return { account: "globex", type: "run.completed" };
+  if (id === "createWebhook") return { account: "globex", url: "https://x.example" };
+  if (id === "setSecret")
+    return { account: "globex", name: "X", origins: ["https://x.example"], value: "secret" };
+  if (id === "decideWriteGroup")
+    return { account: "globex", blueprint: "asks", node: "list", happened: true };
+  if (id === "decideWrite") return { happened: true };
+  if (id === "rejectReview") return { reason: "no" };
+  if (id === "noteAtReview") return { state: "viewing" };
+  if (id === "rotateKey" || id === "rotateWebhook") return { overlap_seconds: 0 };
+  return {};
 }

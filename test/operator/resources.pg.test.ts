@@ -4,39 +4,12 @@ import { after, before, test } from "node:test";
 import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { eventually, PATIENCE_MS, until } from "../eventually.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
-import type { Browser, OperatorAnswer } from "./browser.ts";
-import { sendPlain } from "./browser.ts";
+import { sendPlain, type Browser, type OperatorAnswer } from "./browser.ts";
 import { goodAnswer } from "./good-answer.ts";
+import { documents } from "./resources-documents.ts";
 import { openOperatorStage, type OperatorStage, type Someone } from "./stage.ts";
 
 const CANARY = "canary-5f1d9c-value";
-const documents = [
-  "account: acme",
-  "strategy: strat_acme\naccount: acme\nfields: [{ key: token, type: password }]\nlogin: { type: none }",
-  `blueprint: list-it
-account: acme
-credentials: { it: { strategy: strat_acme } }
-metadata: [{ name: po }]
-nodes:
-  - { id: data, type: input, refKey: data }
-  - { id: list, type: parse, from: data, format: json }
-  - { id: look, type: review, from: list, title: Look at it, editable: true }
-  - { id: out, type: output, refKey: out, from: look }`,
-  `blueprint: plain
-account: acme
-nodes:
-  - { id: data, type: input, refKey: data }
-  - { id: list, type: parse, from: data, format: json }
-  - { id: out, type: output, refKey: out, from: list }`,
-  `blueprint: checked
-account: acme
-nodes:
-  - { id: data, type: input, refKey: data }
-  - { id: list, type: parse, from: data, format: json }
-  - { id: valid, type: validate, from: list, rules: [{ assert: n % 3 > 0, field: n, message: Not by three }] }
-  - { id: gate, type: review, from: valid, title: Look at it, editable: true }
-  - { id: out, type: output, refKey: out, from: gate }`,
-];
 
 let stage: OperatorStage;
 let admin: Someone;

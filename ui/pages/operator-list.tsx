@@ -117,7 +117,6 @@ function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
     <>
       <NativeSelect
         size="xs"
-        miw="7rem"
         aria-label={`Role of ${email}`}
         miw={110}
         // Only the dialog changes it, because an arrow key on a select is easily pressed.
