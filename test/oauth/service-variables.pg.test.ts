@@ -120,6 +120,7 @@ test("what is secret leaves the environment once it is read; what is read stays 
     "LATCHKEY_MASTER_KEY",
     "LATCHKEY_OIDC_CLIENT_SECRET",
     "LATCHKEY_SIGNING_KEY",
+    "LATCHKEY_SMTP_PASSWORD",
     "LATCHKEY_TOKEN",
   ]);
   const all = Object.fromEntries([...SETTINGS.map(({ name }) => [name, "value"]), ["PATH", "/bin"]]);
