@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { unpackDebian, type WantedPackages } from "../debian-packages.ts";
 import { freePort } from "../free-port.ts";
+import { until } from "../eventually.ts";
 import { untilListening } from "../http/start-proxy.ts";
 
 export const PROMETHEUS: WantedPackages = {
@@ -68,6 +69,8 @@ scrape_configs:
     { stdio: ["ignore", "ignore", "pipe"], env: { HOME: folder, GOMAXPROCS: "1" } },
   );
   const listening = await untilListening({ name: "Prometheus", child, port, folder });
+  // It answers 503 until it has read its storage.
+  await until("Prometheus is ready", async () => (await fetch(`http://127.0.0.1:${port}/-/ready`)).ok);
   const ask = async <T>(path: string): Promise<T> => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
     return ((await answer.json()) as { readonly data: T }).data;
