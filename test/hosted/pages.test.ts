@@ -10,7 +10,6 @@ import type { Brand } from "#domain/branding.ts";
 import type { Shell } from "#hosted/pages/document.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
 import { renderOpening, renderWindow } from "#hosted/pages/window-pages.ts";
-import { hostedHeaders } from "#hosted/pages/headers.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
 import { wordingOf } from "#hosted/texts/wordings.ts";
 import { strategyField } from "../domain/strategy-field.ts";
@@ -304,36 +303,6 @@ suite("whatever stands in a name, a label or a value is text", () => {
     const $ = load(String(messages.renderSuccess(shell(), { account: HOSTILE, system: HOSTILE })));
     assert.equal($("script, img").length, 0);
     assert.match($("main").text(), /<script>/);
-  });
-});
-
-suite("headers", () => {
-  const COMMON = {
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Strict-Transport-Security": "max-age=63072000",
-    "X-Robots-Tag": "noindex",
-  };
-  const policy = (script: string) =>
-    `default-src 'none'; style-src 'self'; script-src ${script}; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'`;
-
-  test("a form has no form-action: Chromium would hold a redirect's every hop to it", () => {
-    const { "Permissions-Policy": features, ...rest } = hostedHeaders("form");
-    assert.deepEqual(rest, {
-      "Content-Security-Policy": `${policy("'self'")}; connect-src 'self'`,
-      ...COMMON,
-    });
-    assert.match(features ?? "", /^([a-z-]+=\(\)(, )?)+$/);
-  });
-  test("every other page allows no form and no script at all", () => {
-    const { "Permissions-Policy": _, ...rest } = hostedHeaders("page");
-    assert.deepEqual(rest, {
-      "Content-Security-Policy": `${policy("'none'")}; form-action 'none'`,
-      ...COMMON,
-    });
   });
 });
 
