@@ -175,6 +175,14 @@ const REFUSED: Record<
     come: async ({ session, visitor }) =>
       await visitor.signIn(await visitor.leave(session.hosted_url), "cancel"),
   },
+  "error=server_error": {
+    status: 303,
+    come: ({ back }) => {
+      const { state = "", iss = "" } = Object.fromEntries(back.searchParams);
+      const answer = new URLSearchParams({ error: "server_error", state, iss });
+      return `${bench.redirectUri()}?${answer.toString()}`;
+    },
+  },
   "error without state": { status: 400, come: () => `${bench.redirectUri()}?error=access_denied` },
   "nothing at all": { status: 400, come: () => bench.redirectUri() },
 };
@@ -196,7 +204,8 @@ for (const [name, { status, come }] of Object.entries(REFUSED)) {
     else {
       const again = name === "error=access_denied" ? "refused" : "failed";
       assert.equal(page.location, `${arrived.session.hosted_url}?again=${again}`);
-      assert.match((await visitor.open(page.location ?? "")).text, /<bdi>Northwind<\/bdi> is not connected/);
+      const said = again === "refused" ? /<bdi>Northwind<\/bdi> is not connected/ : /could not be finished/;
+      assert.match((await visitor.open(page.location ?? "")).text, said);
       // Operators see why, not in the log alone.
       const { stdout } = await bench.installation.command("sessions", "list", "--json");
       const seen = JSON.parse(stdout).items.find(({ id }: any) => id === arrived.session.id);

@@ -5,7 +5,7 @@ import { LoginFailure } from "#strategies/define-login.ts";
 import type { TokenSet } from "./oauth-access.ts";
 import type { OAuthServer, OAuthSite } from "./oauth-server.ts";
 
-/** The end user declined, or the target refused, on the target's own page. */
+/** The end user declined, or the target refused them, on the target's own page: `access_denied`. */
 export class ConsentRefused extends Error {
   override readonly name = "ConsentRefused";
 }
@@ -173,8 +173,11 @@ async function asOidcError<T>(who: string, ask: () => T | Promise<T>): Promise<T
     return await ask();
   } catch (error) {
     if (error instanceof OutboundError) throw error;
-    if (error instanceof oauth.AuthorizationResponseError)
-      throw new ConsentRefused(`${PLACE}: the target's own login answered ${nameOf(error.error)}`);
+    if (error instanceof oauth.AuthorizationResponseError) {
+      const message = `${PLACE}: the target's own login answered ${nameOf(error.error)}`;
+      // Every other code is a fault of the target or of the strategy, for which the end user is not to blame.
+      throw error.error === "access_denied" ? new ConsentRefused(message) : new LoginFailure(message);
+    }
     if (error instanceof oauth.ResponseBodyError) {
       const message = `${PLACE}: ${who} answered ${error.status}, ${nameOf(error.error)}`;
       throw error.error === "invalid_grant" ? new GrantRefused(message) : new LoginFailure(message);
