@@ -31,6 +31,20 @@ export async function axeLightAndDark(page: Page, inside: Page | Frame = page): 
   return [...light, ...dark.map((each) => `dark: ${each}`)];
 }
 
+/** What of a page or a frame is cut off at its sides, or makes it scroll sideways. */
+export async function beyondSides(inside: Page | Frame): Promise<readonly string[]> {
+  return (await inside.evaluate(`[
+    ...(document.documentElement.scrollWidth > innerWidth ? ["the page scrolls sideways"] : []),
+    ...[...document.querySelectorAll("body *")]
+      .filter((each) => each.checkVisibility() && each.closest(".unseen, svg") === null)
+      .filter((each) => {
+        const { left, right, width } = each.getBoundingClientRect();
+        return width > 0 && (left < -1 || right > innerWidth + 1);
+      })
+      .map((each) => each.outerHTML.slice(0, 100)),
+  ]`)) as string[];
+}
+
 async function showIn(page: Page, colorScheme: "light" | "dark"): Promise<void> {
   await page.emulateMedia({ colorScheme });
   // The dashboard's components follow a moment later.

@@ -27,7 +27,7 @@ import {
   renderUsed,
 } from "./pages/message-pages.ts";
 import { AGAIN, formShape, readForm } from "./read-form.ts";
-import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
+import { basePath, isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/wordings.ts";
 import { listTyped } from "./typed-values.ts";
 
@@ -43,12 +43,12 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
       // The database may be what fails.
       const hosted = await findHostedSession(services, tokenOf(request)).catch(() => undefined);
       const shell = shellFor(services, request, hosted && { brand: hosted.brand });
-      const back = hosted?.backTo ?? null;
-      if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell, back));
-      if (status === 429) return await sendPage(reply, 429, renderTooMany(shell, back));
+      const ways = { back: hosted?.backTo ?? null, again: againOf(services, request) };
+      if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell, ways));
+      if (status === 429) return await sendPage(reply, 429, renderTooMany(shell, ways));
       // Another content type, or an invalid one: our form sends neither.
-      if (status === 415) return await sendPage(reply, 415, renderForbidden(shell, back));
-      return await sendPage(reply, 500, renderProblem(shell, back));
+      if (status === 415) return await sendPage(reply, 415, renderForbidden(shell, ways));
+      return await sendPage(reply, 500, renderProblem(shell, ways));
     });
     pages.setNotFoundHandler(async (request, reply) => await sendUnknown(services, request, reply));
     registerAssets(pages, services);
@@ -79,6 +79,14 @@ export const sendUnknown: Handler = async (services, request, reply) =>
 
 const tokenOf = (request: FastifyRequest): string => (request.params as { token?: string }).token ?? "";
 
+/** The address of the link itself, in the language that was chosen; null: of a page that has no link. */
+function againOf(services: Services, request: FastifyRequest): string | null {
+  const token = tokenOf(request);
+  const chosen = chosenLanguage(request.query);
+  if (token === "") return null;
+  return `${basePath(services)}/${encodeURIComponent(token)}${chosen === null ? "" : `?lang=${chosen}`}`;
+}
+
 /** Only navigations that a browser marks as such count as visits: link previews and prefetches may open the link any number of times. */
 const getForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
@@ -88,7 +96,7 @@ const getForm: Handler = async (services, request, reply) => {
   const { backTo: back } = hosted;
   const shell = shellFor(services, request, { brand: hosted.brand, isRepeatable: true });
   if (status === "expired") return await sendPage(reply, 410, renderExpired(shell, { back }));
-  if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell, back));
+  if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell, { back }));
   const notice = noticeOf(request, hosted.strategy);
   const isElsewhere = await openHere(services, request, reply, hosted);
   return await sendForm(services, request, reply, { hosted, status: 200, notice, isElsewhere });
@@ -126,10 +134,11 @@ const postForm: Handler = async (services, request, reply) => {
   throttleForm(services, "link", hosted.session.id);
   const shell = shellFor(services, request, { brand: hosted.brand });
   const { backTo: back } = hosted;
-  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell, back));
+  const ways = { back, again: againOf(services, request) };
+  if (!isSameOrigin(services, request)) return await sendPage(reply, 403, renderForbidden(shell, ways));
   const submitted = await readForm(request, formShape(hosted.strategy.fields));
   const csrf = await checkCsrf(services, token, submitted.get("_csrf") ?? "");
-  if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell, back));
+  if (csrf === "bad") return await sendPage(reply, 403, renderForbidden(shell, ways));
   const { status } = hosted.session;
   const sendExpired = async (): Promise<FastifyReply> => {
     const typed = listTyped(hosted.strategy, submitted, shell.wording);
@@ -142,7 +151,7 @@ const postForm: Handler = async (services, request, reply) => {
   if (csrf === "stale") {
     return status === "pending"
       ? await sendForm(services, request, reply, { hosted, status: 403, values: submitted, notice: "stale" })
-      : await sendPage(reply, 410, renderUsed(shell, back));
+      : await sendPage(reply, 410, renderUsed(shell, { back }));
   }
   if (status === "completed") return await sendDone(services, request, reply, { hosted });
   const outcome = leavesForTarget(hosted.strategy)

@@ -30,7 +30,7 @@ import {
 import { GOOD, setUpEmbedded, type Embedded } from "./embedded-setup.ts";
 import { listen } from "./hosted-setup.ts";
 
-const DONE = { name: "You are all set" };
+const DONE = { name: "Your login is saved" };
 const WIDGET_BYTES_MAX = 6 * 1_024;
 
 let app: Site;
@@ -237,9 +237,9 @@ test("picker and two slots: one can choose anew until something is saved; text s
   const { page, complaints } = visitor;
   const frame = await openFlow(page, session, { theme: "dark" });
   await frame.getByRole("heading", { name: "Was möchten Sie verbinden?" }).waitFor();
-  await frame.getByRole("button", { name: "Blueprint one" }).click();
+  await frame.getByRole("button", { name: "Supplier invoices" }).click();
   await frame.getByRole("button", { name: "Etwas anderes wählen" }).click();
-  await frame.getByRole("button", { name: /Blueprint two.*Nordwind-Portal und Southgate Ledger/ }).click();
+  await frame.getByRole("button", { name: /Monthly closing.*Nordwind-Portal und Southgate Ledger/ }).click();
   await frame.getByText("Schritt 1 von 2").waitFor();
   await frame.getByLabel("Email address").fill(GOOD.email);
   await page.evaluate(`handles.at(-1).handle.setLocale("es-MX")`);
@@ -361,6 +361,7 @@ test("a connection that is lost loses nothing that was typed", async () => {
   const frame = await openFlow(page, session);
   await fillIn(frame);
   await frame.getByRole("alert").getByText("The connection was lost").waitFor();
+  await frame.getByRole("alert").getByText("What you entered is still here").waitFor();
   const { code, recoverable } = await toldOf(page, "error");
   assert.deepEqual([code, recoverable], ["network", true]);
   assert.equal(await frame.getByLabel("Password", { exact: true }).inputValue(), GOOD.password);
@@ -371,6 +372,7 @@ test("a connection that is lost loses nothing that was typed", async () => {
   await page.context().route("**/view**", async (route) => await route.abort());
   const early = await openFlow(page, await embedded.create());
   await early.getByRole("heading", { name: "The connection was lost" }).waitFor();
+  assert.equal(await early.getByText("What you entered is still here").count(), 0);
   await page.context().unroute("**/view**");
   await early.getByRole("button", { name: "Try again" }).click();
   await early.getByRole("heading", { name: "Connect Northwind Portal" }).waitFor();

@@ -84,8 +84,8 @@ export async function setUpEmbedded(
     accountDocument(origins),
     portalStrategy,
     ledgerStrategy,
-    blueprint("one", { portal: "strat_portal" }),
-    blueprint("two", { portal: "strat_portal", ledger: "strat_ledger" }),
+    blueprint("one", { portal: "strat_portal" }, { name: "Supplier invoices" }),
+    blueprint("two", { portal: "strat_portal", ledger: "strat_ledger" }, { name: "Monthly closing" }),
     blueprint("free", {}),
     ...documents,
   );

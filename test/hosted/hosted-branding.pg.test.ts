@@ -78,7 +78,7 @@ test("a page is in the browser's language, or in the one that was chosen on it, 
   assert.match(said, /indiquez une adresse e-mail/);
   assert.match(said, /il faut au moins 12 caractères/);
   const done = await submit(action, GOOD, { csrf: csrfOf(wrong.text) });
-  assert.match(load(done.text)("h1").text(), /C’est terminé/);
+  assert.match(load(done.text)("h1").text(), /Vos identifiants sont enregistrés/);
   assert.match((await send(address)).text, /Ce lien a déjà été utilisé/);
 });
 
@@ -135,17 +135,22 @@ test("a strategy's logo is shown beside the customer's, from our own address, as
 
 test("every end of a session has the customer's name, and the way back to the page that it came from", async () => {
   const back = `${RETURN_ORIGIN}/back`;
-  const endsOf = async (status: number, answer: { status: number; text: string }) => {
+  /** `first`: where its button leads. */
+  const endsOf = async (status: number, answer: { status: number; text: string }, first = back) => {
     assert.equal(answer.status, status);
     const $ = load(answer.text);
     assert.match($("main .pair").text(), /Acme Bookkeeping/, $("h1").text());
-    assert.equal($("main a").attr("href"), back, $("h1").text());
+    assert.equal($("main a.button").attr("href"), first, $("h1").text());
+    assert.equal($("main a").last().attr("href"), back, $("h1").text());
   };
   const { hosted_url } = await hosted.session({ return_url: back });
-  await endsOf(403, await submit(hosted_url, GOOD, { csrf: "x" }));
-  await endsOf(413, await submit(hosted_url, { ...GOOD, email: "x".repeat(70_000) }));
+  // What asks to open the link again has a button that does.
+  const link = new URL(hosted_url).pathname;
+  await endsOf(403, await submit(hosted_url, GOOD, { csrf: "x" }), link);
+  await endsOf(403, await submit(`${hosted_url}?lang=de`, GOOD, { csrf: "x" }), `${link}?lang=de`);
+  await endsOf(413, await submit(hosted_url, { ...GOOD, email: "x".repeat(70_000) }), link);
   const json = { method: "POST", headers: { "content-type": "text/plain" }, body: "x" } as const;
-  await endsOf(415, await send(hosted_url, json));
+  await endsOf(415, await send(hosted_url, json), link);
   assert.equal((await submit(hosted_url, GOOD)).status, 303);
   await endsOf(410, await send(hosted_url));
   const stays = await hosted.session({ cancel_url: back });

@@ -124,7 +124,7 @@ for (const javaScriptEnabled of [true, false]) {
     const { page, complaints } = visitor;
     await page.goto(session.hosted_url);
     await fillIn(page);
-    await page.getByRole("heading", { name: "You are all set" }).waitFor();
+    await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
     assert.equal(page.url(), session.hosted_url);
     assert.deepEqual(complaints, []);
     await page.goto(session.hosted_url);
@@ -174,7 +174,7 @@ test("the keyboard alone is enough", async () => {
     await page.keyboard.type(text);
   }
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
 });
 
 test("in another language what was typed is there again, but no secret; nothing was sent but that", async () => {
@@ -342,7 +342,7 @@ test("at 320 px nothing scrolls sideways, in any state", async () => {
   const other = await hosted.session();
   await page.goto(other.hosted_url);
   await fillIn(page);
-  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
   await assertFits("the success page");
   await page.goto(other.hosted_url);
   await assertFits("the used link");

@@ -73,7 +73,7 @@ const FORBIDDEN = /not accepted/;
 const UNKNOWN = /does not work/;
 const USED = /already been used/;
 const EXPIRED = /has expired/;
-const SUCCESS = /all set/;
+const SUCCESS = /login is saved/;
 
 const policy = (script: string): string =>
   `default-src 'none'; style-src 'self'; script-src ${script}; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; ` +

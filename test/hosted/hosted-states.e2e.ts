@@ -7,11 +7,12 @@ import { en } from "#hosted/texts/en.ts";
 import { launchChromium } from "./chromium.ts";
 import { GOOD, type Hosted } from "./hosted-setup.ts";
 import { HOSTED_STATES, setUpStates } from "./hosted-states.ts";
-import { axe, axeLightAndDark } from "../axe.ts";
+import { axe, axeLightAndDark, beyondSides } from "../axe.ts";
 import { inTier } from "../tiers.ts";
 
 const WAIT_MS = 20_000;
 const NARROW = { width: 320, height: 568 };
+const PHONES = [NARROW, { width: 375, height: 667 }];
 
 let browser: Browser;
 let hosted: Hosted;
@@ -64,7 +65,7 @@ const isRepresentative = ({ language, state }: (typeof LOOKS)[number]): boolean 
   language === "en" || state === "errors";
 
 for (const { language, state, show } of inTier(LOOKS, isRepresentative)) {
-  test(`axe finds nothing, and nothing scrolls sideways at 320 px: ${state}, ${language}, light and dark`, async () => {
+  test(`axe finds nothing, and nothing is wider than the screen of a phone: ${state}, ${language}, light and dark`, async () => {
     await using visitor = await openPage({ viewport: NARROW, reducedMotion: "reduce" });
     const { page, complaints } = visitor;
     await show(page, hosted, language);
@@ -74,8 +75,10 @@ for (const { language, state, show } of inTier(LOOKS, isRepresentative)) {
     // What opens is looked at too.
     if ((await page.locator("nav summary").count()) > 0) await page.locator("nav summary").click();
     assert.deepEqual(await axeLightAndDark(page), []);
-    const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
-    assert.equal(width, NARROW.width);
+    for (const phone of PHONES) {
+      await page.setViewportSize(phone);
+      assert.deepEqual(await beyondSides(page), [], `${phone.width} px`);
+    }
     assert.deepEqual(complaints, []);
   });
 }
@@ -127,7 +130,7 @@ test("script shows a secret while it is typed, covers it before it is sent, and 
   await page.evaluate(TELL_WHEN_SENT);
   await page.locator("main button[type=submit]").click();
   assert.equal((await told).text(), 'sending [true,"Sending…","Sending…","password"]');
-  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
   assert.equal(await hosted.credentialsOf(session.id), 1);
   assert.deepEqual(complaints, []);
 });
@@ -156,7 +159,7 @@ test("an authenticator's key is read from a picture, in the browser, by a decode
   await page.locator("input[name=email]").fill(GOOD.email);
   await page.locator("input[name=password]").fill(GOOD.password);
   await page.locator("main button[type=submit]").click();
-  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
   assert.deepEqual(
     requested.filter((url) => !url.startsWith(hosted.service.url)),
     [],
@@ -193,7 +196,7 @@ for (const javaScriptEnabled of [true, false]) {
     for (const row of [1, 2]) await page.locator(`input[name='extra.${row}.value']`).fill("again");
     await page.getByLabel("I may connect this account").check();
     await page.getByRole("button", { name: "Verbinden" }).click();
-    await page.getByRole("heading", { name: "Alles erledigt" }).waitFor();
+    await page.getByRole("heading", { name: "Ihre Zugangsdaten sind gespeichert" }).waitFor();
     assert.equal(await hosted.credentialsOf(session.id), 1);
     assert.deepEqual(complaints, []);
   });
@@ -260,7 +263,7 @@ test("two tabs: the second sees what the first did; a browser that was closed op
   }
   for (const page of [first, second]) {
     await page.locator("main button[type=submit]").click();
-    await page.getByRole("heading", { name: "You are all set" }).waitFor();
+    await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
   }
   assert.equal(await hosted.credentialsOf(session.id), 1);
 });

@@ -100,7 +100,11 @@ export const oauthDocument = JSON.stringify({
   strategy: "strat_oauth",
   account: "acme",
   name: "Contoso Accounting",
-  description: "Acme Bookkeeping reads your invoices there each night.",
+  description: {
+    en: "Acme Bookkeeping reads your invoices there each night.",
+    de: "Acme Bookkeeping liest dort jede Nacht Ihre Rechnungen.",
+    ar: "تقرأ جهة Acme Bookkeeping فواتيرك هناك كل ليلة.",
+  },
   hosts: ["https://api.contoso.example"],
   login: {
     type: "oauth2",

@@ -161,7 +161,7 @@ test("of 20 submits at once without a return_url all see the success page", asyn
   const submits = Array.from({ length: 20 }, async () => await submit(session.hosted_url, GOOD, { csrf }));
   for (const answer of await Promise.all(submits)) {
     assert.equal(answer.status, 200);
-    assert.match(answer.text, /You are all set/);
+    assert.match(answer.text, /Your login is saved/);
   }
   assert.equal(await hosted.credentialsOf(session.id), 1);
 });

@@ -241,12 +241,25 @@ suite("the form again, with errors", () => {
     for (const link of links) assert.equal($(link).length, 1);
   });
 
-  test("many problems have their labels as well, which a phone shows instead", () => {
-    const keys = FIELDS.slice(0, 3).map(({ key }) => key);
+  test("has one sentence a line, however many problems there are", () => {
+    const keys = FIELDS.map(({ key }) => key);
     const many = form({ errors: new Map(keys.map((key) => [key, issue("required")])) });
-    assert.equal(many("[role=alert][data-many] li .short").length, 3);
-    assert.match(many("[role=alert] li .whole").first().text(), / is required\.$/);
-    assert.equal($("[role=alert] .short").length, 0);
+    const items = many("[role=alert] li").toArray();
+    assert.equal(items.length, keys.length);
+    for (const item of items) assert.match(many(item).text(), / is required\.$/);
+  });
+
+  test("a sign-in that failed is told from one that was refused, and blames nobody", () => {
+    const said = (notice: FormPage["notice"]) => form({ notice })("[role=alert]").text().replace(/\s+/g, " ");
+    assert.match(said("refused"), /Northwind Supplier Portal is not connected.*cancelled or refused/);
+    assert.match(said("failed"), /could not be finished.*technical problem, not a mistake of yours/);
+    assert.doesNotMatch(said("failed"), /refused|cancelled/);
+  });
+
+  test("a form that was open too long says that secrets must be entered again, where it has any", () => {
+    const said = (fields: typeof FIELDS) => form({ notice: "stale", fields })("[role=alert]").text();
+    assert.match(said(FIELDS), /Passwords and other secret values are not filled in again/);
+    assert.doesNotMatch(said(FIELDS.filter(({ key }) => key === "username")), /secret/);
   });
 
   test("ties each message to its control", () => {

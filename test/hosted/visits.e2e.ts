@@ -59,7 +59,7 @@ test("a browser that fetches the link and the frame ahead changes nothing, and t
   );
   await page.goto(hosted.hosted_url);
   await fillIn(page);
-  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
 });
 
 test("the form is painted and can be sent before any script of it has come", async () => {
@@ -75,7 +75,7 @@ test("the form is painted and can be sent before any script of it has come", asy
   await page.getByLabel("Email address").fill(GOOD.email);
   await page.getByLabel("Password", { exact: true }).fill(GOOD.password);
   await page.getByLabel("Password", { exact: true }).press("Enter");
-  await page.getByRole("heading", { name: "You are all set" }).waitFor();
+  await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
   assert.equal(await statusOf(id), "completed");
 });
 
@@ -118,7 +118,7 @@ test("a browser closed while somebody types and opened again has kept nothing of
       await page.goto(hosted.hosted_url);
       assert.equal(await page.getByLabel("Email address").inputValue(), "");
       await fillIn(page);
-      await page.getByRole("heading", { name: "You are all set" }).waitFor();
+      await page.getByRole("heading", { name: "Your login is saved" }).waitFor();
       await page.goto(app.origin);
       const frame = await openFlow(page, session);
       assert.equal(await frame.getByLabel("Email address").inputValue(), "");

@@ -132,6 +132,7 @@ function showOffline(): void {
   const said = note.querySelector("main");
   if (!said) return;
   if (form) said.querySelector(".ways")?.remove();
+  else said.querySelector(".of-form")?.parentElement?.remove();
   note.replaceChildren(...said.childNodes);
   if (form) form.prepend(note);
   else place.querySelector("main")?.replaceChildren(note);
@@ -312,5 +313,6 @@ if (pageOrigin !== null) {
   window.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && isModal && !event.defaultPrevented) exit("escape");
   });
+  listenToButtons(place);
   post("ready", {});
 }

@@ -3,8 +3,9 @@
 if (window.opener === null) {
   window.close();
   // For windows that a script can't close.
-  const [loading, cutOff] = document.querySelectorAll<HTMLElement>(".waiting");
-  loading?.remove();
+  document.querySelector(".waiting")?.remove();
+  const cutOff = document.querySelector<HTMLElement>(".cut-off");
   cutOff?.removeAttribute("hidden");
+  document.title = cutOff?.querySelector("h1")?.textContent ?? "";
 }
 export {};

@@ -2,7 +2,7 @@ import type { Brand } from "#domain/branding.ts";
 import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
-import { html, type Html, type HtmlPart } from "#lib/html.ts";
+import { html, type Html } from "#lib/html.ts";
 import { directionOf, say, plainText, type Wording } from "#hosted/texts/texts.ts";
 import { LOCK, renderBrandTile, renderDocument, renderTile, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
@@ -105,12 +105,19 @@ function textsOfScript({ texts }: Wording, { fields }: FormPage): Html {
 /** Not in a frame, where the script sets the focus, because the surrounding page may need it elsewhere. */
 const AUTOFOCUS = html` autofocus`;
 
-function renderNotice(wording: Wording, system: string, notice: FormNotice, { framed }: FormPage): Html {
+function renderNotice(
+  wording: Wording,
+  system: string,
+  notice: FormNotice,
+  { fields, framed }: FormPage,
+): Html {
   const { texts } = wording;
-  const heading = notice === "stale" ? texts.stale_heading : say(wording, "not_connected", { system });
+  const heading =
+    notice === "refused" ? say(wording, "not_connected", { system }) : texts[`${notice}_heading` as const];
   return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[framed !== undefined && notice === "refused" ? "frame_refused" : notice]}</p>
+    ${notice === "stale" && fields.some(isSecret) && html`<p>${texts.secrets_again}</p>`}
   </div>`;
 }
 
@@ -177,12 +184,9 @@ function explain(wording: Wording, { fields, errors }: FormPage): ReadonlyMap<st
   );
 }
 
-/** So many messages fill the first screen of a phone. */
-const MANY = 3;
-
 /** A summary of all problems with links to the controls; announced when the page opens. */
 function renderSummary(
-  { texts, language }: Wording,
+  { texts }: Wording,
   { fields, framed }: FormPage,
   messages: ReadonlyMap<string, string>,
 ): Html {
@@ -190,23 +194,10 @@ function renderSummary(
   const general = [...messages]
     .filter(([key]) => !keys.has(key))
     .map(([, message]) => html`<li>${message}</li>`);
-  const wrong = fields.filter((field) => messages.has(field.key));
-  // On a phone, many of them are shown as their labels: the messages stand at the fields.
-  const isMany = wrong.length >= MANY;
-  const linkText = ({ key, label }: StrategyField): HtmlPart => {
-    if (!isMany) return messages.get(key);
-    const whole = html`<span class="whole">${messages.get(key)}</span>`;
-    return html`${whole}<span class="short"><bdi>${textIn(label, language)}</bdi></span>`;
-  };
-  const ofFields = wrong.map(
-    (field) => html`<li><a href="#${controlId(field.key)}">${linkText(field)}</a></li>`,
-  );
-  return html`<div
-    class="summary"
-    role="alert"
-    tabindex="-1"
-    ${isMany && html` data-many`}${framed === undefined && AUTOFOCUS}
-  >
+  const ofFields = fields
+    .filter(({ key }) => messages.has(key))
+    .map(({ key }) => html`<li><a href="#${controlId(key)}">${messages.get(key)}</a></li>`);
+  return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${texts.check_entries}</h2>
     <ul>
       ${general}${ofFields}

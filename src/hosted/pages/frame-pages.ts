@@ -29,7 +29,10 @@ export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStar
       )}
       <body class="framed" data-session="${sessionId}" data-origin="${origin}" data-path="${path}">
         <div id="frame" aria-busy="true">
-          <main class="card"><h1 class="waiting">${texts.loading}</h1></main>
+          <main class="card">
+            <h1 class="waiting">${texts.loading}</h1>
+            <div class="ways late">${button("cancel", texts.close)}</div>
+          </main>
         </div>
         <noscript><p class="lead">${texts.needs_script}</p></noscript>
         <template id="offline"><main>${endView(wording, "network").body}</main></template>
@@ -47,8 +50,8 @@ const renderClose = ({ texts }: Wording): Html =>
     <span aria-hidden="true">×</span><span class="unseen">${texts.close}</span>
   </button>`;
 
-const button = (does: string, label: Html | string): Html =>
-  html`<button type="button" class="way" data-does="${does}">${label}</button>`;
+const button = (does: string, label: Html | string, style: "way" | "button" = "way"): Html =>
+  html`<button type="button" class="${style}" data-does="${does}">${label}</button>`;
 
 /** The exits of a view: back to the picker, and out of the flow (docs/decisions/0019). */
 export const renderWays = ({ texts }: Wording, canChoose: boolean): Html =>
@@ -151,13 +154,16 @@ export type FrameEnd = keyof typeof ENDS;
 export function endView(wording: Wording, end: FrameEnd, typed: readonly Typed[] = []): View {
   const { texts } = wording;
   const [heading, text] = ENDS[end];
-  const view = messageView("notice", texts[heading], texts[text]);
+  // The script removes this where there is no form.
+  const kept = end === "network" ? [html`<span class="of-form">${texts.offline_kept}</span>`] : [];
+  const view = messageView("notice", texts[heading], texts[text], ...kept);
   const isPassing = end === "network" || end === "failed";
   return {
     ...view,
     body: html`${view.body} ${renderTyped(wording, typed)}
       <div class="ways">
-        ${isPassing && button("again", texts.try_again)} ${button("cancel", texts.close)}
+        ${isPassing && button("again", texts.try_again, "button")}
+        ${button("cancel", texts.close, isPassing ? "way" : "button")}
       </div>`,
   };
 }

@@ -17,14 +17,33 @@ export function messageView(
   };
 }
 
-/** With the customer's name, if it is known, and the address to which the end user can return. */
-function renderMessage(shell: Shell, back: string | null, ...message: Parameters<typeof messageView>): Html {
-  const view = messageView(...message);
-  return renderDocument(shell, {
-    ...view,
-    body: html`${renderBrand(shell)} ${view.body} ${renderBack(shell, back)}`,
-  });
+/** Where the end user can go from a page without a form; null: there is no such address. */
+export interface Ways {
+  /** To the customer. */
+  readonly back?: string | null;
+  /** To the link that was opened, where that may help: then it is the page's button. */
+  readonly again?: string | null;
 }
+
+/** With the customer's name, if it is known, and the ways from here. */
+function renderMessage(
+  shell: Shell,
+  { back = null, again = null }: Ways,
+  ...message: Parameters<typeof messageView>
+): Html {
+  const view = messageView(...message);
+  const ways = again === null ? renderBack(shell, back) : renderAgain(shell, again, back);
+  return renderDocument(shell, { ...view, body: html`${renderBrand(shell)} ${view.body} ${ways}` });
+}
+
+const renderAgain = ({ wording }: Shell, again: string, back: string | null): Html =>
+  html`<p class="way"><a class="button" href="${again}">${wording.texts.open_again}</a></p>
+    ${
+      back !== null &&
+      html`<p class="caution">
+        <a href="${back}">${say(wording, "continue_to", { host: new URL(back).host })}</a>
+      </p>`
+    }`;
 
 export const renderBrand = ({ base, brand }: Shell): Html | false =>
   brand !== null &&
@@ -65,7 +84,7 @@ export function renderSuccess(
   const success = saySuccess(shell.wording, account, system);
   // With a way back, that is what to do next.
   const next = back === null ? [texts.close_now] : [];
-  return renderMessage(shell, back, "done", texts.success_heading, success, ...next);
+  return renderMessage(shell, { back }, "done", texts.success_heading, success, ...next);
 }
 
 export const saySuccess = (wording: Wording, account: string, system: string): HtmlPart =>
@@ -74,10 +93,10 @@ export const saySuccess = (wording: Wording, account: string, system: string): H
 /** A page whose text is fixed, apart from its language. */
 const plain =
   (heading: keyof Texts & `${string}_heading`, ...rest: readonly Exclude<keyof Texts, "issues">[]) =>
-  (shell: Shell, back: string | null = null): Html =>
+  (shell: Shell, ways: Ways = {}): Html =>
     renderMessage(
       shell,
-      back,
+      ways,
       "notice",
       shell.wording.texts[heading],
       ...rest.map((key) => shell.wording.texts[key]),

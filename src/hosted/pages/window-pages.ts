@@ -31,7 +31,8 @@ export function renderWindow(shell: Shell, kind: "done" | "notice", heading: str
 /** Shown until the URL is known. A window that is severed from its frame is useless, and closes itself if possible. */
 export function renderOpening(shell: Shell): Html {
   const { texts } = shell.wording;
+  const cutOff = messageView("notice", texts.window_cut_off_heading, texts.window_cut_off, texts.window_back);
   const body = html`<h1 class="waiting">${texts.loading}</h1>
-    <h1 class="waiting" hidden>${texts.window_back}</h1>`;
+    <div class="cut-off" hidden>${cutOff.body}</div>`;
   return renderWindowDocument(shell, texts.loading, "opening.js", body);
 }

@@ -32,12 +32,13 @@ export const de: Texts = {
     "Waren Sie das selbst, machen Sie weiter. Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite: {account} bittet um diese Verbindung, und was Sie hier eingeben, wird mit der Person verbunden, für die {account} den Link erstellt hat.",
   check_entries: "Bitte prüfen Sie Ihre Eingaben",
   secrets_again:
-    "Zu Ihrer Sicherheit werden geheime Angaben nicht wieder ausgefüllt. Bitte geben Sie sie noch einmal ein.",
+    "Passwörter und andere geheime Angaben werden nicht wieder ausgefüllt. Bitte geben Sie sie noch einmal ein.",
   not_connected: "{system} ist nicht verbunden",
   refused:
     "Die Anmeldung wurde dort abgebrochen oder abgelehnt. Es wurde nichts gespeichert. Sie können es unten erneut versuchen oder diese Seite schließen.",
+  failed_heading: "Die Anmeldung konnte nicht abgeschlossen werden",
   failed:
-    "Die Anmeldung konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Bitte versuchen Sie es unten erneut.",
+    "Das war ein technisches Problem, nicht Ihr Fehler. Es wurde nichts gespeichert. Bitte versuchen Sie es unten erneut.",
   stale_heading: "Diese Seite war lange geöffnet",
   stale:
     "Zu Ihrer Sicherheit wurde nichts gespeichert. Bitte prüfen Sie das Formular und senden Sie es noch einmal.",
@@ -64,9 +65,9 @@ export const de: Texts = {
   qr_none:
     "In diesem Bild wurde kein QR-Code eines Authenticators gefunden. Versuchen Sie es mit einem schärferen Bild, oder geben Sie den Schlüssel ein.",
 
-  success_heading: "Alles erledigt",
+  success_heading: "Ihre Zugangsdaten sind gespeichert",
   success:
-    "Ihre Zugangsdaten für {system} sind angekommen und sicher gespeichert. {account} kann die Verbindung jetzt nutzen.",
+    "Ihre Zugangsdaten für {system} sind sicher gespeichert. Ob sie stimmen, zeigt sich, wenn {account} sie zum ersten Mal verwendet.",
   close_now: "Sie können diese Seite schließen.",
   used_heading: "Dieser Link wurde bereits benutzt",
   used: "Das zugehörige Formular wurde bereits ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",
@@ -89,9 +90,10 @@ export const de: Texts = {
   forbidden_next: "Bitte öffnen Sie Ihren Link erneut und füllen Sie das Formular dort aus.",
   too_large_heading: "Das ist zu viel",
   too_large: "Ihre Eingaben sind größer, als dieses Formular aufnehmen kann. Es wurde nichts gespeichert.",
-  too_large_next: "Bitte gehen Sie zurück und prüfen Sie, ob Sie das Richtige eingefügt haben.",
+  too_large_next: "Bitte öffnen Sie Ihren Link erneut und achten Sie darauf, das Richtige einzufügen.",
   problem_heading: "Bei uns ist etwas schiefgegangen",
   problem: "Bitte warten Sie eine Minute und öffnen Sie Ihren Link dann erneut.",
+  open_again: "Link erneut öffnen",
 
   picker_heading: "Was möchten Sie verbinden?",
   picker_lead: "{account} kann damit für Sie arbeiten. Wählen Sie, womit es losgeht.",
@@ -113,6 +115,8 @@ export const de: Texts = {
     "Sie können dieses Fenster schließen und auf der Seite weitermachen, von der Sie gekommen sind.",
   window_refused:
     "Die Anmeldung wurde abgebrochen oder konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Schließen Sie dieses Fenster und versuchen Sie es auf der Seite, von der Sie gekommen sind, noch einmal.",
+  window_cut_off_heading: "Dieses Fenster wird nicht gebraucht",
+  window_cut_off: "Sie haben sich hier noch nicht angemeldet, und es wurde nichts gespeichert.",
   frame_caution:
     "Wenn Sie das von {account} nicht erwartet haben, brechen Sie ab: Es wurde nichts weitergegeben.",
   frame_refused:
@@ -129,6 +133,8 @@ export const de: Texts = {
   frame_problem: "Es wurde nichts weiter gespeichert. Bitte versuchen Sie es in einer Minute noch einmal.",
   offline_heading: "Die Verbindung ist unterbrochen",
   offline: "Bitte prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
+  offline_kept:
+    "Ihre Eingaben sind noch da. Sie können sie gefahrlos noch einmal senden: Gespeichert wird nur einmal.",
   try_again: "Noch einmal versuchen",
 
   issues: {

@@ -28,11 +28,12 @@ export const en = {
   elsewhere:
     "If that was you, continue. If someone passed the link on to you, close this page: {account} asks for this connection, and what you enter here is connected to the person whom {account} made the link for.",
   check_entries: "Please check what you entered",
-  secrets_again: "For your safety, secret values are not filled in again. Please enter them again.",
+  secrets_again: "Passwords and other secret values are not filled in again. Please enter them again.",
   not_connected: "{system} is not connected",
   refused:
     "The sign-in was cancelled or refused there. Nothing was saved. You can try again below, or close this page.",
-  failed: "The sign-in could not be finished. Nothing was saved. Please try again below.",
+  failed_heading: "The sign-in could not be finished",
+  failed: "This was a technical problem, not a mistake of yours. Nothing was saved. Please try again below.",
   stale_heading: "This page was open for a long time",
   stale: "For your safety, nothing was saved. Please check the form and send it again.",
 
@@ -57,8 +58,8 @@ export const en = {
   qr_found: "The key was read from the picture.",
   qr_none: "No QR code of an authenticator was found in this picture. Try a sharper one, or type the key.",
 
-  success_heading: "You are all set",
-  success: "Your {system} login was received and stored safely. {account} can now use the connection.",
+  success_heading: "Your login is saved",
+  success: "Your {system} login is stored safely. It will be tried when {account} first uses it.",
   close_now: "You can close this page.",
   used_heading: "This link has already been used",
   used: "The form behind it was filled in and sent. If that was you, nothing is left to do: you can close this page.",
@@ -79,9 +80,10 @@ export const en = {
   forbidden_next: "Please open your link again and fill in the form there.",
   too_large_heading: "That is too much to send",
   too_large: "What you entered is larger than this form can take. Nothing was saved.",
-  too_large_next: "Please go back and check that you pasted the right thing.",
+  too_large_next: "Please open your link again and check that you paste the right thing.",
   problem_heading: "Something went wrong on our side",
   problem: "Please wait a minute, then open your link again.",
+  open_again: "Open the link again",
 
   picker_heading: "What would you like to connect?",
   picker_lead: "{account} can work with these for you. Choose one to begin.",
@@ -102,6 +104,8 @@ export const en = {
   window_back: "You can close this window and continue on the page that you came from.",
   window_refused:
     "The sign-in was cancelled or could not be finished. Nothing was saved. Close this window and try again on the page that you came from.",
+  window_cut_off_heading: "This window is not needed",
+  window_cut_off: "You have not signed in here yet, and nothing was saved.",
   frame_caution: "If you did not expect this from {account}, cancel: nothing has been shared.",
   frame_refused:
     "The sign-in was cancelled or refused there. Nothing was saved. You can try again below, or cancel.",
@@ -116,6 +120,7 @@ export const en = {
   frame_problem: "Nothing more was saved. Please try again in a minute.",
   offline_heading: "The connection was lost",
   offline: "Please check your internet connection and try again.",
+  offline_kept: "What you entered is still here. You can safely send it again: it is saved only once.",
   try_again: "Try again",
 
   issues: ISSUES,

@@ -31,11 +31,12 @@ export const es: Texts = {
     "Si fue usted, continúe. Si alguien le ha pasado el enlace, cierre esta página: {account} solicita esta conexión, y lo que introduzca aquí quedará vinculado a la persona para la que {account} creó el enlace.",
   check_entries: "Revise lo que ha introducido",
   secrets_again:
-    "Por su seguridad, los datos secretos no se vuelven a rellenar. Introdúzcalos de nuevo, por favor.",
+    "Las contraseñas y otros datos secretos no se vuelven a rellenar. Introdúzcalos de nuevo, por favor.",
   not_connected: "{system} no está conectado",
   refused:
     "El inicio de sesión se canceló o se rechazó allí. No se ha guardado nada. Puede intentarlo de nuevo abajo o cerrar esta página.",
-  failed: "No se ha podido terminar el inicio de sesión. No se ha guardado nada. Inténtelo de nuevo abajo.",
+  failed_heading: "No se ha podido terminar el inicio de sesión",
+  failed: "Fue un problema técnico, no un error suyo. No se ha guardado nada. Inténtelo de nuevo abajo.",
   stale_heading: "Esta página ha estado abierta mucho tiempo",
   stale: "Por su seguridad, no se ha guardado nada. Revise el formulario y envíelo otra vez, por favor.",
 
@@ -61,9 +62,9 @@ export const es: Texts = {
   qr_none:
     "En esta imagen no se ha encontrado ningún código QR de autenticación. Pruebe con una más nítida o escriba la clave.",
 
-  success_heading: "Todo listo",
+  success_heading: "Sus datos de acceso están guardados",
   success:
-    "Sus datos de acceso a {system} se han recibido y guardado de forma segura. {account} ya puede usar la conexión.",
+    "Sus datos de acceso a {system} se han guardado de forma segura. Se probarán cuando {account} los use por primera vez.",
   close_now: "Puede cerrar esta página.",
   used_heading: "Este enlace ya se ha utilizado",
   used: "El formulario correspondiente se rellenó y se envió. Si fue usted, no queda nada por hacer: puede cerrar esta página.",
@@ -84,9 +85,10 @@ export const es: Texts = {
   forbidden_next: "Abra de nuevo su enlace y rellene allí el formulario.",
   too_large_heading: "Los datos son demasiado grandes",
   too_large: "Lo que ha introducido es más grande de lo que admite este formulario. No se ha guardado nada.",
-  too_large_next: "Vuelva atrás y compruebe que ha pegado lo correcto.",
+  too_large_next: "Abra de nuevo su enlace y compruebe que pega lo correcto.",
   problem_heading: "Algo ha fallado por nuestra parte",
   problem: "Espere un minuto y abra de nuevo su enlace.",
+  open_again: "Abrir de nuevo el enlace",
 
   picker_heading: "¿Qué quiere conectar?",
   picker_lead: "{account} puede usar estos servicios en su nombre. Elija con cuál empezar.",
@@ -106,6 +108,8 @@ export const es: Texts = {
   window_back: "Puede cerrar esta ventana y continuar en la página de la que ha venido.",
   window_refused:
     "El inicio de sesión se canceló o no pudo terminarse. No se ha guardado nada. Cierre esta ventana e inténtelo de nuevo en la página de la que ha venido.",
+  window_cut_off_heading: "Esta ventana no hace falta",
+  window_cut_off: "Aquí todavía no ha iniciado sesión y no se ha guardado nada.",
   frame_caution: "Si no esperaba esto de {account}, cancele: no se ha compartido nada.",
   frame_refused:
     "El inicio de sesión se canceló o se rechazó allí. No se ha guardado nada. Puede intentarlo de nuevo abajo o cancelar.",
@@ -120,6 +124,8 @@ export const es: Texts = {
   frame_problem: "No se ha guardado nada más. Inténtelo de nuevo dentro de un minuto.",
   offline_heading: "Se ha perdido la conexión",
   offline: "Compruebe su conexión a internet e inténtelo de nuevo.",
+  offline_kept:
+    "Lo que ha introducido sigue aquí. Puede enviarlo de nuevo sin riesgo: solo se guarda una vez.",
   try_again: "Intentar de nuevo",
 
   issues: {

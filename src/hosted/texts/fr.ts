@@ -31,11 +31,13 @@ export const fr: Texts = {
     "Si c’était vous, continuez. Si quelqu’un vous a transmis ce lien, fermez cette page : {account} demande cette connexion, et ce que vous saisissez ici sera rattaché à la personne pour laquelle {account} a créé le lien.",
   check_entries: "Veuillez vérifier votre saisie",
   secrets_again:
-    "Pour votre sécurité, les valeurs secrètes ne sont pas remplies à nouveau. Veuillez les saisir encore une fois.",
+    "Les mots de passe et autres valeurs secrètes ne sont pas remplis à nouveau. Veuillez les saisir encore une fois.",
   not_connected: "{system} n’est pas connecté",
   refused:
     "La connexion y a été annulée ou refusée. Rien n’a été enregistré. Vous pouvez réessayer ci-dessous ou fermer cette page.",
-  failed: "La connexion n’a pas pu aboutir. Rien n’a été enregistré. Veuillez réessayer ci-dessous.",
+  failed_heading: "La connexion n’a pas pu aboutir",
+  failed:
+    "C’était un problème technique, pas une erreur de votre part. Rien n’a été enregistré. Veuillez réessayer ci-dessous.",
   stale_heading: "Cette page est restée ouverte longtemps",
   stale:
     "Pour votre sécurité, rien n’a été enregistré. Veuillez relire le formulaire et l’envoyer encore une fois.",
@@ -62,9 +64,9 @@ export const fr: Texts = {
   qr_none:
     "Aucun code QR d’application d’authentification n’a été trouvé dans cette image. Essayez une image plus nette, ou saisissez la clé.",
 
-  success_heading: "C’est terminé",
+  success_heading: "Vos identifiants sont enregistrés",
   success:
-    "Vos identifiants {system} ont été reçus et conservés en lieu sûr. {account} peut maintenant utiliser la connexion.",
+    "Vos identifiants {system} sont conservés en lieu sûr. Ils seront essayés lorsque {account} les utilisera pour la première fois.",
   close_now: "Vous pouvez fermer cette page.",
   used_heading: "Ce lien a déjà été utilisé",
   used: "Le formulaire correspondant a été rempli et envoyé. Si c’était vous, il ne reste rien à faire : vous pouvez fermer cette page.",
@@ -85,9 +87,10 @@ export const fr: Texts = {
   forbidden_next: "Veuillez rouvrir votre lien et y remplir le formulaire.",
   too_large_heading: "C’est trop volumineux pour être envoyé",
   too_large: "Votre saisie dépasse ce que ce formulaire peut recevoir. Rien n’a été enregistré.",
-  too_large_next: "Veuillez revenir en arrière et vérifier que vous avez collé le bon contenu.",
+  too_large_next: "Veuillez rouvrir votre lien et vérifier que vous collez le bon contenu.",
   problem_heading: "Un problème est survenu de notre côté",
   problem: "Veuillez patienter une minute, puis rouvrir votre lien.",
+  open_again: "Rouvrir le lien",
 
   picker_heading: "Que souhaitez-vous connecter ?",
   picker_lead: "{account} peut utiliser ces services pour vous. Choisissez par lequel commencer.",
@@ -108,6 +111,8 @@ export const fr: Texts = {
   window_back: "Vous pouvez fermer cette fenêtre et continuer sur la page d’où vous venez.",
   window_refused:
     "La connexion a été annulée ou n’a pas pu aboutir. Rien n’a été enregistré. Fermez cette fenêtre et réessayez sur la page d’où vous venez.",
+  window_cut_off_heading: "Cette fenêtre n’est pas nécessaire",
+  window_cut_off: "La connexion n’a pas encore eu lieu ici, et rien n’a été enregistré.",
   frame_caution: "Si vous n’attendiez pas cela de {account}, annulez : rien n’a été transmis.",
   frame_refused:
     "La connexion y a été annulée ou refusée. Rien n’a été enregistré. Vous pouvez réessayer ci-dessous ou annuler.",
@@ -122,6 +127,8 @@ export const fr: Texts = {
   frame_problem: "Rien de plus n’a été enregistré. Veuillez réessayer dans une minute.",
   offline_heading: "La connexion a été perdue",
   offline: "Veuillez vérifier votre connexion Internet et réessayer.",
+  offline_kept:
+    "Ce que vous avez saisi est toujours là. Vous pouvez l’envoyer de nouveau sans risque : rien n’est enregistré deux fois.",
   try_again: "Réessayer",
 
   issues: {

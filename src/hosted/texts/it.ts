@@ -29,11 +29,12 @@ export const it: Texts = {
   elsewhere:
     "Se sei stato tu, prosegui. Se qualcuno ti ha inoltrato il link, chiudi questa pagina: {account} chiede questo collegamento, e ciò che inserisci qui verrà associato alla persona per cui {account} ha creato il link.",
   check_entries: "Controlla i dati inseriti",
-  secrets_again: "Per la tua sicurezza i dati segreti non vengono ricompilati. Inseriscili di nuovo.",
+  secrets_again: "Le password e gli altri dati segreti non vengono ricompilati. Inseriscili di nuovo.",
   not_connected: "{system} non è collegato",
   refused:
     "L’accesso è stato annullato o rifiutato. Non è stato salvato nulla. Puoi riprovare qui sotto o chiudere questa pagina.",
-  failed: "Non è stato possibile completare l’accesso. Non è stato salvato nulla. Riprova qui sotto.",
+  failed_heading: "Non è stato possibile completare l’accesso",
+  failed: "È stato un problema tecnico, non un tuo errore. Non è stato salvato nulla. Riprova qui sotto.",
   stale_heading: "Questa pagina è rimasta aperta a lungo",
   stale: "Per la tua sicurezza non è stato salvato nulla. Ricontrolla il modulo e invialo di nuovo.",
 
@@ -59,9 +60,9 @@ export const it: Texts = {
   qr_none:
     "In questa immagine non c’è un codice QR di autenticazione. Provane una più nitida oppure digita la chiave.",
 
-  success_heading: "Tutto fatto",
+  success_heading: "I tuoi dati di accesso sono salvati",
   success:
-    "I tuoi dati di accesso a {system} sono stati ricevuti e conservati in modo sicuro. Ora {account} può usare il collegamento.",
+    "I tuoi dati di accesso a {system} sono conservati in modo sicuro. Saranno provati quando {account} li userà per la prima volta.",
   close_now: "Puoi chiudere questa pagina.",
   used_heading: "Questo link è già stato usato",
   used: "Il modulo a cui portava è stato compilato e inviato. Se sei stato tu, non resta altro da fare: puoi chiudere questa pagina.",
@@ -82,9 +83,10 @@ export const it: Texts = {
   forbidden_next: "Apri di nuovo il tuo link e compila lì il modulo.",
   too_large_heading: "I dati sono troppo grandi",
   too_large: "I dati inseriti superano quanto questo modulo può ricevere. Non è stato salvato nulla.",
-  too_large_next: "Torna indietro e controlla di aver incollato la cosa giusta.",
+  too_large_next: "Apri di nuovo il tuo link e controlla di incollare la cosa giusta.",
   problem_heading: "Qualcosa è andato storto da parte nostra",
   problem: "Attendi un minuto, poi apri di nuovo il tuo link.",
+  open_again: "Apri di nuovo il link",
 
   picker_heading: "Che cosa vuoi collegare?",
   picker_lead: "{account} può usare questi servizi per te. Scegli da quale cominciare.",
@@ -103,6 +105,8 @@ export const it: Texts = {
   window_back: "Puoi chiudere questa finestra e continuare nella pagina da cui provieni.",
   window_refused:
     "L’accesso è stato annullato o non è riuscito. Non è stato salvato nulla. Chiudi questa finestra e riprova nella pagina da cui provieni.",
+  window_cut_off_heading: "Questa finestra non serve",
+  window_cut_off: "Qui l’accesso non è ancora avvenuto e non è stato salvato nulla.",
   frame_caution: "Se non ti aspettavi questa richiesta da {account}, annulla: non è stato condiviso nulla.",
   frame_refused:
     "L’accesso è stato annullato o rifiutato. Non è stato salvato nulla. Puoi riprovare qui sotto o annullare.",
@@ -117,6 +121,8 @@ export const it: Texts = {
   frame_problem: "Non è stato salvato altro. Riprova tra un minuto.",
   offline_heading: "La connessione si è interrotta",
   offline: "Controlla la connessione a internet e riprova.",
+  offline_kept:
+    "I dati inseriti sono ancora qui. Puoi inviarli di nuovo senza rischi: vengono salvati una sola volta.",
   try_again: "Riprova",
 
   issues: {

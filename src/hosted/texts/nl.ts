@@ -30,11 +30,14 @@ export const nl: Texts = {
   elsewhere:
     "Was u dat zelf, ga dan verder. Heeft iemand u de link doorgestuurd, sluit dan deze pagina: {account} vraagt om deze verbinding, en wat u hier invoert wordt gekoppeld aan de persoon voor wie {account} de link heeft gemaakt.",
   check_entries: "Controleer wat u hebt ingevuld",
-  secrets_again: "Voor uw veiligheid worden geheime gegevens niet opnieuw ingevuld. Vul ze nog een keer in.",
+  secrets_again:
+    "Wachtwoorden en andere geheime gegevens worden niet opnieuw ingevuld. Vul ze nog een keer in.",
   not_connected: "{system} is niet gekoppeld",
   refused:
     "Het inloggen is daar geannuleerd of geweigerd. Er is niets opgeslagen. U kunt het hieronder opnieuw proberen of deze pagina sluiten.",
-  failed: "Het inloggen kon niet worden voltooid. Er is niets opgeslagen. Probeer het hieronder opnieuw.",
+  failed_heading: "Het inloggen kon niet worden voltooid",
+  failed:
+    "Dit was een technisch probleem, geen fout van u. Er is niets opgeslagen. Probeer het hieronder opnieuw.",
   stale_heading: "Deze pagina heeft lang opengestaan",
   stale: "Voor uw veiligheid is er niets opgeslagen. Kijk het formulier na en verstuur het nog een keer.",
 
@@ -60,9 +63,9 @@ export const nl: Texts = {
   qr_none:
     "In deze afbeelding is geen QR-code van een authenticator gevonden. Probeer een scherpere, of typ de sleutel over.",
 
-  success_heading: "Klaar",
+  success_heading: "Uw inloggegevens zijn opgeslagen",
   success:
-    "Uw inloggegevens voor {system} zijn ontvangen en veilig opgeslagen. {account} kan de koppeling nu gebruiken.",
+    "Uw inloggegevens voor {system} zijn veilig opgeslagen. Ze worden geprobeerd wanneer {account} ze voor het eerst gebruikt.",
   close_now: "U kunt deze pagina sluiten.",
   used_heading: "Deze link is al gebruikt",
   used: "Het formulier erachter is ingevuld en verstuurd. Was u dat, dan hoeft u niets meer te doen: u kunt deze pagina sluiten.",
@@ -84,9 +87,10 @@ export const nl: Texts = {
   forbidden_next: "Open uw link opnieuw en vul het formulier daar in.",
   too_large_heading: "Dit is te veel om te versturen",
   too_large: "Wat u hebt ingevuld, is groter dan dit formulier aankan. Er is niets opgeslagen.",
-  too_large_next: "Ga terug en controleer of u het juiste hebt geplakt.",
+  too_large_next: "Open uw link opnieuw en controleer of u het juiste plakt.",
   problem_heading: "Er is bij ons iets misgegaan",
   problem: "Wacht een minuut en open uw link dan opnieuw.",
+  open_again: "Link opnieuw openen",
 
   picker_heading: "Wat wilt u koppelen?",
   picker_lead: "{account} kan hiermee voor u werken. Kies waarmee u begint.",
@@ -106,6 +110,8 @@ export const nl: Texts = {
   window_back: "U kunt dit venster sluiten en verdergaan op de pagina waar u vandaan kwam.",
   window_refused:
     "Het inloggen is geannuleerd of kon niet worden voltooid. Er is niets opgeslagen. Sluit dit venster en probeer het opnieuw op de pagina waar u vandaan kwam.",
+  window_cut_off_heading: "Dit venster is niet nodig",
+  window_cut_off: "U bent hier nog niet ingelogd en er is niets opgeslagen.",
   frame_caution: "Had u dit niet van {account} verwacht? Annuleer dan: er is niets gedeeld.",
   frame_refused:
     "Het inloggen is daar geannuleerd of geweigerd. Er is niets opgeslagen. U kunt het hieronder opnieuw proberen of annuleren.",
@@ -120,6 +126,8 @@ export const nl: Texts = {
   frame_problem: "Er is niets meer opgeslagen. Probeer het over een minuut opnieuw.",
   offline_heading: "De verbinding is verbroken",
   offline: "Controleer uw internetverbinding en probeer het opnieuw.",
+  offline_kept:
+    "Wat u hebt ingevuld staat er nog. U kunt het gerust opnieuw verzenden: het wordt maar één keer opgeslagen.",
   try_again: "Opnieuw proberen",
 
   issues: {

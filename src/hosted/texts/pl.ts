@@ -30,11 +30,12 @@ export const pl: Texts = {
   elsewhere:
     "Jeśli to Ty, kontynuuj. Jeśli ktoś przekazał Ci ten link, zamknij tę stronę: o to połączenie prosi {account}, a to, co tu wpiszesz, zostanie powiązane z osobą, dla której {account} utworzono link.",
   check_entries: "Sprawdź wpisane dane",
-  secrets_again: "Dla Twojego bezpieczeństwa tajne dane nie są wypełniane ponownie. Wpisz je jeszcze raz.",
+  secrets_again: "Hasła i inne tajne dane nie są wypełniane ponownie. Wpisz je jeszcze raz.",
   not_connected: "{system}: brak połączenia",
   refused:
     "Logowanie zostało tam przerwane lub odrzucone. Nic nie zapisano. Możesz spróbować ponownie poniżej albo zamknąć tę stronę.",
-  failed: "Nie udało się dokończyć logowania. Nic nie zapisano. Spróbuj ponownie poniżej.",
+  failed_heading: "Nie udało się dokończyć logowania",
+  failed: "To był problem techniczny, a nie Twój błąd. Nic nie zapisano. Spróbuj ponownie poniżej.",
   stale_heading: "Ta strona była długo otwarta",
   stale: "Dla Twojego bezpieczeństwa nic nie zapisano. Przejrzyj formularz i wyślij go jeszcze raz.",
 
@@ -59,9 +60,9 @@ export const pl: Texts = {
   qr_none:
     "Na tym obrazie nie znaleziono kodu QR aplikacji uwierzytelniającej. Spróbuj z ostrzejszym obrazem albo wpisz klucz.",
 
-  success_heading: "Gotowe",
+  success_heading: "Twoje dane logowania są zapisane",
   success:
-    "Twoje dane logowania do {system} zostały odebrane i bezpiecznie zapisane. {account} może już korzystać z połączenia.",
+    "Twoje dane logowania do {system} są bezpiecznie zapisane. Zostaną sprawdzone, gdy {account} użyje ich po raz pierwszy.",
   close_now: "Możesz zamknąć tę stronę.",
   used_heading: "Ten link został już użyty",
   used: "Powiązany z nim formularz został wypełniony i wysłany. Jeśli to Ty, nic więcej nie trzeba robić: możesz zamknąć tę stronę.",
@@ -82,9 +83,10 @@ export const pl: Texts = {
   forbidden_next: "Otwórz swój link ponownie i wypełnij tam formularz.",
   too_large_heading: "Za dużo danych do wysłania",
   too_large: "Wpisane dane są większe, niż może przyjąć ten formularz. Nic nie zapisano.",
-  too_large_next: "Wróć i sprawdź, czy wklejono właściwą treść.",
+  too_large_next: "Otwórz swój link ponownie i sprawdź, czy wklejasz właściwą treść.",
   problem_heading: "Coś poszło nie tak po naszej stronie",
   problem: "Odczekaj minutę i otwórz swój link ponownie.",
+  open_again: "Otwórz link ponownie",
 
   picker_heading: "Co chcesz połączyć?",
   picker_lead: "{account} może korzystać z tych usług w Twoim imieniu. Wybierz, od której zacząć.",
@@ -103,6 +105,8 @@ export const pl: Texts = {
   window_back: "Możesz zamknąć to okno i wrócić do strony, z której tu trafiono.",
   window_refused:
     "Logowanie anulowano lub nie udało się go dokończyć. Nic nie zostało zapisane. Zamknij to okno i spróbuj ponownie na stronie, z której tu trafiono.",
+  window_cut_off_heading: "To okno nie jest potrzebne",
+  window_cut_off: "Logowanie tutaj jeszcze się nie odbyło i nic nie zapisano.",
   frame_caution: "Jeśli nie spodziewasz się tego od {account}, anuluj: żadne dane nie zostały przekazane.",
   frame_refused:
     "Logowanie zostało tam przerwane lub odrzucone. Nic nie zapisano. Możesz spróbować ponownie poniżej albo anulować.",
@@ -117,6 +121,8 @@ export const pl: Texts = {
   frame_problem: "Nic więcej nie zostało zapisane. Spróbuj ponownie za minutę.",
   offline_heading: "Połączenie zostało przerwane",
   offline: "Sprawdź połączenie z internetem i spróbuj ponownie.",
+  offline_kept:
+    "Wpisane dane nadal tu są. Możesz je bezpiecznie wysłać ponownie: zostaną zapisane tylko raz.",
   try_again: "Spróbuj ponownie",
 
   issues: {

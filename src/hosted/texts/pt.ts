@@ -31,11 +31,12 @@ export const pt: Texts = {
   elsewhere:
     "Se foi você, continue. Se alguém lhe passou o link, feche esta página: {account} pede esta conexão, e os dados digitados aqui ficarão associados à pessoa para quem {account} criou o link.",
   check_entries: "Verifique os dados digitados",
-  secrets_again: "Para sua segurança, os dados secretos não são preenchidos de novo. Digite-os mais uma vez.",
+  secrets_again: "Senhas e outros dados secretos não são preenchidos de novo. Digite-os mais uma vez.",
   not_connected: "{system} não está conectado",
   refused:
     "O acesso foi cancelado ou recusado lá. Nada foi guardado. Pode tentar de novo abaixo ou fechar esta página.",
-  failed: "Não foi possível concluir o acesso. Nada foi guardado. Tente de novo abaixo.",
+  failed_heading: "Não foi possível concluir o acesso",
+  failed: "Foi um problema técnico, não um erro seu. Nada foi guardado. Tente de novo abaixo.",
   stale_heading: "Esta página ficou aberta muito tempo",
   stale: "Para sua segurança, nada foi guardado. Reveja o formulário e envie-o mais uma vez.",
 
@@ -61,9 +62,9 @@ export const pt: Texts = {
   qr_none:
     "Nenhum código QR de autenticação foi encontrado nesta imagem. Tente uma mais nítida ou digite a chave.",
 
-  success_heading: "Tudo pronto",
+  success_heading: "Os seus dados de acesso estão guardados",
   success:
-    "Os seus dados de acesso a {system} foram recebidos e guardados em segurança. {account} já pode usar a conexão.",
+    "Os seus dados de acesso a {system} foram guardados em segurança. Serão testados quando {account} os usar pela primeira vez.",
   close_now: "Pode fechar esta página.",
   used_heading: "Este link já foi usado",
   used: "O formulário correspondente foi preenchido e enviado. Se foi você, não há mais nada a fazer: pode fechar esta página.",
@@ -84,9 +85,10 @@ export const pt: Texts = {
   forbidden_next: "Abra de novo o seu link e preencha o formulário lá.",
   too_large_heading: "Os dados são grandes demais",
   too_large: "Os dados digitados são maiores do que este formulário permite. Nada foi guardado.",
-  too_large_next: "Volte atrás e verifique se colou o conteúdo certo.",
+  too_large_next: "Abra de novo o seu link e verifique se cola o conteúdo certo.",
   problem_heading: "Algo correu mal do nosso lado",
   problem: "Espere um minuto e abra de novo o seu link.",
+  open_again: "Abrir o link de novo",
 
   picker_heading: "O que pretende conectar?",
   picker_lead: "{account} pode usar estes serviços por si. Escolha por qual começar.",
@@ -105,6 +107,8 @@ export const pt: Texts = {
   window_back: "Pode fechar esta janela e continuar na página de onde veio.",
   window_refused:
     "O acesso foi cancelado ou não pôde ser concluído. Nada foi guardado. Feche esta janela e tente novamente na página de onde veio.",
+  window_cut_off_heading: "Esta janela não é necessária",
+  window_cut_off: "O acesso ainda não foi feito aqui e nada foi guardado.",
   frame_caution: "Se não esperava isto de {account}, cancele: nada foi partilhado.",
   frame_refused:
     "O acesso foi cancelado ou recusado lá. Nada foi guardado. Pode tentar de novo abaixo ou cancelar.",
@@ -119,6 +123,7 @@ export const pt: Texts = {
   frame_problem: "Nada mais foi guardado. Tente novamente dentro de um minuto.",
   offline_heading: "A conexão perdeu-se",
   offline: "Verifique a sua conexão à internet e tente novamente.",
+  offline_kept: "O que preencheu continua aqui. Pode enviar de novo sem risco: só é guardado uma vez.",
   try_again: "Tentar novamente",
 
   issues: {
