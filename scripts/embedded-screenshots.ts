@@ -36,6 +36,8 @@ async function take(
   if (!new RegExp(WANTED).test(name)) return;
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
   const page = await show(await context.newPage());
+  // A window has the size that its frame asked for.
+  await page.setViewportSize(viewport);
   // The frame has told its size, and the page has taken it.
   await page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
   const long = Number(await page.evaluate("document.documentElement.scrollHeight"));
