@@ -9,6 +9,9 @@ import {
 } from "./processes.ts";
 import type { SimProcess } from "./sim-process.ts";
 
+/** A process that ended by itself, or by its run, is started again after this. */
+export const BACK_AFTER_MS = 1_500;
+
 /** The processes that are there, by the names of their machines. */
 export class Fleet {
   readonly #around: Surroundings;
@@ -35,7 +38,9 @@ export class Fleet {
     this.#starts.set(name, count);
     const unique = count === 1 ? name : `${name}.${count}`;
     const isApi = (APIS as readonly string[]).includes(name);
-    this.#up.set(name, isApi ? startApi(this.#around, unique) : startWorker(this.#around, unique));
+    const onFailed = (self: SimProcess): void =>
+      void this.#around.world.after(BACK_AFTER_MS, "back after its start", () => this.startAgain(self));
+    this.#up.set(name, isApi ? startApi(this.#around, unique) : startWorker(this.#around, unique, onFailed));
   }
 
   /** In place of a process that has crashed; a quarantine is started by its worker. */

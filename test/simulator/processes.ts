@@ -84,7 +84,12 @@ export interface SimWorker extends Parts {
   running: Worker | null;
 }
 
-export function startWorker(around: Surroundings, name: string): SimWorker {
+/** `onFailed`: it could not start, and has ended, as the service does then. */
+export function startWorker(
+  around: Surroundings,
+  name: string,
+  onFailed: (self: SimProcess) => void,
+): SimWorker {
   const parts = openParts(around, name);
   const { self } = parts;
   const engine = engineOf(around, parts);
@@ -133,7 +138,12 @@ export function startWorker(around: Surroundings, name: string): SimWorker {
   const started: SimWorker = { ...parts, running: null };
   worker.then(
     (running) => (started.running = running),
-    (error: unknown) => around.world.tell(name, `did not start: ${String(error)}`),
+    (error: unknown) => {
+      around.world.tell(name, `did not start: ${String(error)}`);
+      if (self.isCrashed) return;
+      self.crash();
+      onFailed(self);
+    },
   );
   return started;
 }

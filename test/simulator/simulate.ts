@@ -4,7 +4,7 @@ import { handleFailpoints } from "#lib/failpoint.ts";
 import { Customers } from "./customers.ts";
 import type { Fault } from "./faults.ts";
 import { fixChance } from "./fixed-chance.ts";
-import { Fleet } from "./fleet.ts";
+import { BACK_AFTER_MS, Fleet } from "./fleet.ts";
 import type { Seen } from "./oracle.ts";
 import { ask } from "./oracles.ts";
 import { planFaultsInto } from "./plan-faults.ts";
@@ -24,8 +24,6 @@ export const LIVENESS_MS = 240_000;
 /** Between two looks at what is not looked at after each event. */
 const MOMENT_MS = 2_000;
 const EVENTS_MAX = 100_000;
-/** A process that ended by its run is started again after this. */
-const BACK_AFTER_MS = 1_500;
 
 export interface SimulationOptions {
   readonly seed: number;
