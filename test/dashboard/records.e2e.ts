@@ -84,7 +84,7 @@ test("a reviewer edits a record, leaves one out, approves by keyboard, and sees 
   await page.getByText("Decided by").waitFor();
   await page.getByText("The supplier was missing").waitFor();
   assert.equal(await page.evaluate(isAsked), false, "what is decided is kept nowhere");
-  await page.getByRole("main").getByRole("link", { name: "To be reviewed" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Open the run" }).click();
   const records = page.getByRole("region", { name: "Records" });
   await records.getByRole("cell", { name: "Southgate" }).waitFor();
   assert.equal(await records.getByRole("row").count(), 3);

@@ -75,17 +75,19 @@ test("a review is approved with three clicks, and the next one is there; whose i
   const { page, clicks } = await openCounted("");
   const first = page.getByRole("listitem").filter({ hasText: "Hofbauer Logistik" });
   await first.getByRole("link", { name: "Please look at these invoices" }).click();
-  await page.getByRole("link", { name: "Invoices of Hofbauer Logistik" }).waitFor();
+  await page.getByRole("heading", { name: "Invoices of Hofbauer Logistik", level: 1 }).waitFor();
+  await page.getByText("Approving passes 3 records on to out, 1 of them with errors.").waitFor();
+  await page.getByText(/^Decide by .*, or the run fails$/).waitFor();
   await page.getByText("1 of 2 open").waitFor();
   await page.getByRole("link", { name: "supplier-invoices, node look" }).waitFor();
   await page.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Exclude 1 and approve" }).click();
-  await page.getByRole("link", { name: "Invoices of Miller & Sons" }).waitFor();
+  await page.getByRole("heading", { name: "Invoices of Miller & Sons", level: 1 }).waitFor();
   assert.equal(await clicks(), 3);
   assert.equal(new URL(page.url()).pathname, `/dashboard/reviews/${second}`);
   assert.equal(
     await focused(page),
-    "Please look at these invoices",
+    "Invoices of Miller & Sons",
     "a screen reader reads the new page's title",
   );
   // The decided review's run is one click away.
@@ -133,6 +135,7 @@ test("many records are edited together, excluded and undone; at 1440 and 390 px 
   await bulk.getByText("4 selected").waitFor();
   await bulk.getByRole("button", { name: "Exclude selected" }).click();
   await page.getByText("26 records with errors, 4 excluded").waitFor();
+  await page.getByRole("button", { name: "Approve 56 records" }).waitFor();
   await bulk.getByRole("button", { name: "Include selected" }).click();
   await page.getByText("30 records with errors", { exact: true }).waitFor();
   await bulk.getByRole("button", { name: "Select all 30" }).click();
@@ -365,12 +368,12 @@ test("Tab goes through a review in the order of what is seen, from the link that
   assert.equal(await focused(page), "Skip to content");
   await page.keyboard.press("Enter");
   const order: string[] = [];
-  for (let presses = 0; presses < 60 && order.at(-1) !== "Approve"; presses++) {
+  for (let presses = 0; presses < 60 && order.at(-1) !== "Approve 2 records"; presses++) {
     await page.keyboard.press("Tab");
     order.push(await focused(page));
   }
   const wanted = [
-    "Invoices of Order Ltd.",
+    "Open the run",
     "note Order Ltd.",
     "Copy the run ID",
     "supplier-invoices, node look",
@@ -382,7 +385,7 @@ test("Tab goes through a review in the order of what is seen, from the link that
     "Exclude record 1",
     "Select record 2",
     "Reject",
-    "Approve",
+    "Approve 2 records",
   ];
   assert.deepEqual(
     order.filter((name) => wanted.includes(name)),

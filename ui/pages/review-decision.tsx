@@ -3,8 +3,15 @@ import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { ApiFailure } from "../api/failure.ts";
-import { approveReview, listReviews, readReview, readRun, rejectReview } from "../api/operations.ts";
-import { keyOf, useOperation } from "../api/queries.ts";
+import {
+  approveReview,
+  listReviews,
+  readReview,
+  readRun,
+  readRunGraph,
+  rejectReview,
+} from "../api/operations.ts";
+import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
@@ -28,6 +35,7 @@ export function ReviewDecision({
 }) {
   const [verdict, setVerdict] = useState<"approve" | "reject" | null>(null);
   const [, go] = useLocation();
+  const kept = review.records_total - drafts.excludedCount;
   const goOn = (text: string): void => {
     notifications.show({ message: <Decided review={review} text={text} /> });
     drafts.forget();
@@ -40,9 +48,12 @@ export function ReviewDecision({
   return (
     <>
       <section className={styles["bar"]} aria-label="Decision">
-        <Text size="sm" aria-live="polite">
-          {describe(drafts)}
-        </Text>
+        <div className="grow">
+          <Effect review={review} kept={kept} errorsLeft={drafts.errorsLeft} />
+          <Text size="sm" c="dimmed" aria-live="polite">
+            {describe(drafts)}
+          </Text>
+        </div>
         <Group gap="xs">
           <Button variant="default" onClick={() => setVerdict("reject")}>
             Reject
@@ -53,7 +64,7 @@ export function ReviewDecision({
             aria-keyshortcuts="Control+Enter"
             onClick={() => setVerdict("approve")}
           >
-            Approve
+            Approve {countRecords(kept)}
           </Button>
         </Group>
       </section>
@@ -72,6 +83,32 @@ export function ReviewDecision({
       />
     </>
   );
+}
+
+/** What each of the buttons does, with the records as they would be sent now. */
+function Effect(props: { readonly review: Review; readonly kept: number; readonly errorsLeft: number }) {
+  const { review, kept, errorsLeft } = props;
+  const graph = useRead(readRunGraph, { params: { runId: review.run_id } });
+  const edges = graph.data?.edges ?? [];
+  const after = [...new Set(edges.filter(({ from }) => from === review.node).map(({ to }) => to))];
+  return (
+    <Text size="sm" className="any-break">
+      Approving passes {countRecords(kept)} on
+      {after.length > 0 && (
+        <>
+          {" "}
+          to <i>{after.join(", ")}</i>
+        </>
+      )}
+      {describeErrors(kept, errorsLeft)}. Rejecting cancels the run.
+    </Text>
+  );
+}
+
+function describeErrors(kept: number, errorsLeft: number): string {
+  if (errorsLeft === 0) return "";
+  if (errorsLeft === kept) return kept === 1 ? ", with errors" : ", all with errors";
+  return `, ${errorsLeft} of them with errors`;
 }
 
 /** After the decision another review may be shown. */

@@ -1,14 +1,11 @@
 import { Anchor, Group, NativeSelect, Paper, Stack, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { onTimeoutName } from "#domain/labels/states.ts";
-
 import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
 export function ReviewListPage() {
@@ -95,6 +92,17 @@ function OpenReviews({ reviews }: { readonly reviews: readonly Review[] }) {
   );
 }
 
+/** Until when a review can be decided, and what happens after that; nothing if it never times out. */
+export function ReviewDeadline({ of: review }: { readonly of: Review }) {
+  if (review.expires_at === null) return null;
+  return (
+    <>
+      Decide by <Time at={review.expires_at} isDate />,{" "}
+      {review.on_timeout === "approve" ? "or it is approved automatically" : "or the run fails"}
+    </>
+  );
+}
+
 export function ReviewList({ reviews }: { readonly reviews: readonly Review[] }) {
   return (
     <Stack component="ul" gap="sm" className="plain-list">
@@ -134,8 +142,7 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
               </Text>
               {review.expires_at !== null && (
                 <Text size="sm" component="div">
-                  <Mark tone="waiting">{onTimeoutName(review.on_timeout)}</Mark>{" "}
-                  <Time at={review.expires_at} />
+                  <ReviewDeadline of={review} />
                 </Text>
               )}
             </div>

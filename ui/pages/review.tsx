@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "wouter";
-import { onTimeoutName, REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
+import { REVIEW_STATE_NAMES as names } from "#domain/labels/states.ts";
 import { listReviews, readReview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Review } from "../parts/answers.ts";
@@ -14,6 +14,7 @@ import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
+import { ReviewDeadline } from "./review-list.tsx";
 import { ReviewDesk } from "./review-desk.tsx";
 
 export function ReviewPage() {
@@ -42,7 +43,7 @@ function ReviewDetail({ review }: { readonly review: Review }) {
   return (
     <>
       <PageHead
-        title={review.title}
+        title={review.run_name ?? Object.values(review.metadata)[0] ?? review.title}
         about={
           <Group gap="xs">
             {/* Announced when it changes. */}
@@ -50,7 +51,7 @@ function ReviewDetail({ review }: { readonly review: Review }) {
               <Mark tone={tone}>{text}</Mark>
             </output>
             <Anchor component={Link} href={`/runs/${review.run_id}`} fw={600} size="sm">
-              {review.run_name ?? shortId(review.run_id)}
+              Open the run
             </Anchor>
             <MetadataChips of={review.metadata} />
           </Group>
@@ -68,11 +69,21 @@ function ReviewDetail({ review }: { readonly review: Review }) {
         )}
       </PageHead>
       <Stack gap="lg">
-        {review.instructions !== null && (
-          <Text size="sm" className="any-break keep-lines">
-            {review.instructions}
+        <div>
+          <Text fw={600} className="any-break">
+            {review.title}
           </Text>
-        )}
+          {review.instructions !== null && (
+            <Text size="sm" className="any-break keep-lines">
+              {review.instructions}
+            </Text>
+          )}
+          {review.status === "open" && (
+            <Text size="sm" c="dimmed">
+              <ReviewDeadline of={review} />
+            </Text>
+          )}
+        </div>
         <ReviewFacts review={review} />
         {review.status !== "open" && <Decision review={review} />}
         {may("review.records") ? (
@@ -94,12 +105,6 @@ function ReviewFacts({ review }: { readonly review: Review }) {
       isInline
       of={[
         ["Waiting since", <Time key="since" at={review.created_at} isExact />],
-        [
-          onTimeoutName(review.on_timeout),
-          review.status === "open" && review.expires_at !== null ? (
-            <Time key="end" at={review.expires_at} />
-          ) : null,
-        ],
         [
           "Run ID",
           <Copyable key="run" text={review.run_id} shown={shortId(review.run_id)} name="the run ID" />,

@@ -54,13 +54,15 @@ export function Time(props: {
   readonly isExact?: boolean;
   /** For a narrow column. */
   readonly isShort?: boolean;
+  /** Always a date, however near: "Decide by 3 Dec, 11:40". */
+  readonly isDate?: boolean;
 }) {
-  const { at, isExact = false, isShort = false } = props;
+  const { at, isExact = false, isShort = false, isDate = false } = props;
   const now = useNow();
   const atMs = Date.parse(at);
   return (
     <time dateTime={at} title={inBothZones(atMs)} className="no-wrap">
-      {isExact ? exact.format(atMs) : (isShort ? agoShort : ago)(atMs, now)}
+      {isExact ? exact.format(atMs) : isDate ? day.format(atMs) : (isShort ? agoShort : ago)(atMs, now)}
     </time>
   );
 }
