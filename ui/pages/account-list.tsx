@@ -14,7 +14,7 @@ export function AccountListPage() {
     <>
       <PageHead
         title="Accounts"
-        about="Your customers. Each has its own API keys, strategies, Blueprints and runs."
+        about="Each account has its own API keys, strategies, Blueprints and runs."
       />
       <Reading of={accounts}>
         {({ items }) =>

@@ -1,10 +1,10 @@
-import { Anchor } from "@mantine/core";
+import { Anchor, Group } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
 import { listCredentials } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
-import { DataTable } from "../parts/data-table.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -12,7 +12,7 @@ import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { Time } from "../parts/time.tsx";
-import { CredentialActions, CredentialState } from "./credential-parts.tsx";
+import { CredentialActions, CredentialState, DeleteCredential } from "./credential-parts.tsx";
 
 type Credential = AnswerOf<typeof listCredentials>["items"][number];
 
@@ -33,7 +33,7 @@ export function CredentialListPage() {
             <EmptyState title="No credentials match">Try another part of the label.</EmptyState>
           ) : items.length === 0 ? (
             <EmptyState title="No credentials yet">
-              An end user creates one by filling in a hosted form. A customer&apos;s backend creates the link
+              An end user creates one by filling in a hosted form. An account&apos;s backend creates the link
               to it with <code>POST /api/v1/credential-sessions</code>; it then appears under Sessions.
             </EmptyState>
           ) : (
@@ -48,7 +48,22 @@ export function CredentialListPage() {
   );
 }
 
-export function CredentialTable({ credentials }: { readonly credentials: readonly Credential[] }) {
+const STRATEGY_COLUMN: Column<Credential> = {
+  title: "Strategy",
+  from: "sm",
+  cell: ({ account, strategy }) => (
+    <Anchor component={Link} href={`/strategies/${account}/${strategy}`} size="sm">
+      {strategy}
+    </Anchor>
+  ),
+};
+
+export function CredentialTable(props: {
+  readonly credentials: readonly Credential[];
+  /** Whether the page says already whose they are. */
+  readonly isOfStrategy?: boolean;
+}) {
+  const { credentials, isOfStrategy = false } = props;
   return (
     <DataTable
       name="Credentials"
@@ -69,15 +84,7 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
             />
           ),
         },
-        {
-          title: "Strategy",
-          from: "sm",
-          cell: ({ account, strategy }) => (
-            <Anchor component={Link} href={`/strategies/${account}/${strategy}`} size="sm">
-              {strategy}
-            </Anchor>
-          ),
-        },
+        ...(isOfStrategy ? [] : [STRATEGY_COLUMN]),
         { title: "State", cell: (each) => <CredentialState of={each} /> },
         {
           title: "Last used",
@@ -92,7 +99,15 @@ export function CredentialTable({ credentials }: { readonly credentials: readonl
             ),
         },
         { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
-        { title: "Actions", cell: (each) => <CredentialActions of={each} /> },
+        {
+          title: "Actions",
+          cell: (each) => (
+            <Group gap="xs">
+              <CredentialActions of={each} />
+              <DeleteCredential of={each} />
+            </Group>
+          ),
+        },
       ]}
     />
   );

@@ -1,4 +1,4 @@
-import { Group, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useLocation } from "wouter";
 import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/labels/states.ts";
 import { deleteCredential, listCredentials, readCredential, unlockCredential } from "../api/operations.ts";
@@ -36,19 +36,20 @@ export function CredentialState({
 /** What this operator may do with it. */
 export function CredentialActions({
   of: credential,
-  onDeleted,
   size = "xs",
+  isPrimary = false,
 }: {
   readonly of: Credential;
-  readonly onDeleted?: () => void;
   readonly size?: "xs" | "sm";
+  /** Whether unlocking it is the recommended step. */
+  readonly isPrimary?: boolean;
 }) {
   const { may } = useSignedIn();
   const [, go] = useLocation();
   const name = credential.name ?? credential.id;
   const input = { params: { credentialId: credential.id } };
   return (
-    <Group gap="xs">
+    <>
       {may("credential.unlock") && credential.login_rejections > 0 && (
         <AskButton
           to={unlockCredential}
@@ -56,6 +57,7 @@ export function CredentialActions({
           changes={CHANGES}
           size={size}
           label="Unlock"
+          isPrimary={isPrimary}
           of={name}
           title="Unlock this credential?"
           action="Unlock"
@@ -73,23 +75,35 @@ export function CredentialActions({
           onStarted={(id) => go(`/runs/${id}`)}
         />
       )}
-      {may("credential.delete") && (
-        <AskButton
-          to={deleteCredential}
-          input={input}
-          changes={CHANGES}
-          size={size}
-          label="Delete"
-          {...(onDeleted && { onDone: onDeleted })}
-          of={name}
-          title="Delete this credential permanently?"
-          action="Delete permanently"
-          done="The credential was deleted."
-        >
-          <b>{name}</b> can&apos;t be brought back, also not from a backup. Runs that wait for it fail. The
-          end user can fill in a new form.
-        </AskButton>
-      )}
-    </Group>
+    </>
+  );
+}
+
+export function DeleteCredential({
+  of: credential,
+  onDeleted,
+}: {
+  readonly of: Credential;
+  readonly onDeleted?: () => void;
+}) {
+  const { may } = useSignedIn();
+  const name = credential.name ?? credential.id;
+  if (!may("credential.delete")) return null;
+  return (
+    <AskButton
+      to={deleteCredential}
+      input={{ params: { credentialId: credential.id } }}
+      changes={CHANGES}
+      label="Delete"
+      isDanger
+      {...(onDeleted && { onDone: onDeleted })}
+      of={name}
+      title="Delete this credential permanently?"
+      action="Delete permanently"
+      done="The credential was deleted."
+    >
+      <b>{name}</b> can&apos;t be brought back, also not from a backup. Runs that wait for it fail. The end
+      user can fill in a new form.
+    </AskButton>
   );
 }

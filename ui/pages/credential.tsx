@@ -8,12 +8,13 @@ import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { LinkIf } from "../parts/link-if.tsx";
+import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
-import { CredentialActions, CredentialState } from "./credential-parts.tsx";
+import { CredentialActions, CredentialState, DeleteCredential } from "./credential-parts.tsx";
 import { RunTable } from "./run-table.tsx";
 
 type Credential = AnswerOf<typeof readCredential>;
@@ -24,7 +25,6 @@ const SHOWN = 10;
 export function CredentialPage() {
   const { credentialId = "" } = useParams();
   const credential = useRead(readCredential, { params: { credentialId } }, { live: true });
-  const [, go] = useLocation();
   const { data } = credential;
   return (
     <>
@@ -39,7 +39,7 @@ export function CredentialPage() {
           )
         }
       >
-        {data && <CredentialActions of={data} size="sm" onDeleted={() => go("/credentials")} />}
+        {data && data.locked_until === null && <CredentialActions of={data} size="sm" />}
       </PageHead>
       <Reading of={credential}>{(read) => <CredentialSections of={read} />}</Reading>
     </>
@@ -47,8 +47,10 @@ export function CredentialPage() {
 }
 
 function CredentialSections({ of: credential }: { readonly of: Credential }) {
+  const [, go] = useLocation();
   return (
     <Stack gap="xl">
+      <LockNote of={credential} />
       <Section title="Health">
         <Health of={credential} />
       </Section>
@@ -56,10 +58,30 @@ function CredentialSections({ of: credential }: { readonly of: Credential }) {
         <Uses of={credential} />
       </Section>
       <LatestRuns credential={credential.id} />
-      <Section title="About">
+      <Section
+        title="About"
+        actions={<DeleteCredential of={credential} onDeleted={() => go("/credentials")} />}
+      >
         <About of={credential} />
       </Section>
     </Stack>
+  );
+}
+
+/** Why it is locked, and what to do, in this order. */
+function LockNote({ of: credential }: { readonly of: Credential }) {
+  const { locked_until: until, login_rejections: count } = credential;
+  if (until === null) return null;
+  return (
+    <Note tone="bad" title="This credential is locked">
+      The target rejected its last {count === 1 ? "login" : `${count} logins`}. More attempts could lock the
+      user out there, so no run logs in with it; it unlocks <Time at={until} />. If the password is wrong, a
+      new link to the form, which the account&apos;s backend creates, takes the right one. If it is right,
+      unlock the credential, then test the login.
+      <Group gap="xs" mt="sm">
+        <CredentialActions of={credential} isPrimary />
+      </Group>
+    </Note>
   );
 }
 

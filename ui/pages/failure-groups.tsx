@@ -1,6 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { failureName } from "#domain/labels/states.ts";
+import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
 import { listFailures } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { DataTable } from "../parts/data-table.tsx";
@@ -40,7 +40,7 @@ export function FailureGroups() {
                       {failureName(group.failure)}
                     </Anchor>
                     <Text size="sm" lineClamp={2}>
-                      {group.last_detail}
+                      {group.last_detail === null ? null : withoutLockRemedy(group.last_detail)}
                     </Text>
                   </>
                 ),

@@ -55,7 +55,7 @@ export function KeyListPage() {
   const [made, setMade] = useState<string | null>(null);
   return (
     <>
-      <PageHead title="API keys" about="Keys with which customers' backends call the API.">
+      <PageHead title="API keys" about="Keys with which accounts' backends call the API.">
         {may("key.manage") && <Button onClick={() => setIsMaking(true)}>New key</Button>}
       </PageHead>
       <AccountFilter />
@@ -63,7 +63,7 @@ export function KeyListPage() {
         {({ items }) =>
           items.length === 0 ? (
             <EmptyState title="No API keys yet" command="latchkey keys create --account acme">
-              A customer&apos;s backend needs one to create sessions and trigger Blueprints.
+              An account&apos;s backend needs one to create sessions and trigger Blueprints.
             </EmptyState>
           ) : (
             <KeyTable keys={items} onMade={setMade} />
@@ -74,7 +74,7 @@ export function KeyListPage() {
       <ShownOnce
         title="New API key created"
         text={made}
-        about="Copy it now: it won't be shown again. Store it where the customer's backend keeps its secrets."
+        about="Copy it now: it won't be shown again. Store it where the account's backend keeps its secrets."
         onKept={() => setMade(null)}
       />
     </>
@@ -149,6 +149,7 @@ function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (k
           input={{ params: { keyId: key.id } }}
           changes={changes}
           label="Revoke"
+          isDanger
           of={name}
           title="Revoke this key now?"
           action="Revoke"

@@ -124,6 +124,7 @@ function Decision({ proposal }: { readonly proposal: Proposal }) {
             {...common}
             to={discardProposal}
             label="Discard"
+            isDanger
             title="Discard this proposal?"
             action="Discard"
             done="The proposal was discarded."

@@ -14,7 +14,6 @@ export function RunActions({ run }: { readonly run: Run }) {
         <RunAgainButton run={run} />
       )}
       {!isOver && may("run.cancel") && <CancelButton run={run} />}
-      {isOver && run.purged_at === null && may("run.purge") && <PurgeButton run={run} />}
     </>
   );
 }
@@ -38,14 +37,16 @@ function CancelButton({ run }: { readonly run: Run }) {
   );
 }
 
-function PurgeButton({ run }: { readonly run: Run }) {
+/** Apart from the others: on a phone it must not be above the error. */
+export function PurgeButton({ run }: { readonly run: Run }) {
+  const { may } = useSignedIn();
+  if (run.ended_at === null || run.purged_at !== null || !may("run.purge")) return null;
   return (
     <AskButton
       to={purgeRun}
       input={{ params: { runId: run.id } }}
       changes={changes}
-      size="sm"
-      isQuiet
+      isDanger
       label="Purge now"
       title="Purge this run's data?"
       action="Purge permanently"

@@ -18,7 +18,16 @@ export const newKey = (): string =>
     "",
   );
 
-export function RunAgainButton({ run, size = "sm" }: { readonly run: Run; readonly size?: "xs" | "sm" }) {
+export function RunAgainButton({
+  run,
+  size = "sm",
+  isPrimary = false,
+}: {
+  readonly run: Run;
+  readonly size?: "xs" | "sm";
+  /** Whether it is the recommended step. */
+  readonly isPrimary?: boolean;
+}) {
   const [key, setKey] = useState<string | null>(null);
   const [, go] = useLocation();
   const input = { params: { runId: run.id } };
@@ -44,7 +53,7 @@ export function RunAgainButton({ run, size = "sm" }: { readonly run: Run; readon
   };
   return (
     <>
-      <Button variant="default" size={size} onClick={() => setKey(newKey())}>
+      <Button variant={isPrimary ? "filled" : "default"} size={size} onClick={() => setKey(newKey())}>
         Run again
       </Button>
       <Confirm

@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
-import { failureName } from "#domain/labels/states.ts";
+import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
 import { listCredentials, readRun, unlockCredential } from "../api/operations.ts";
 import { keyOf, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
@@ -13,15 +13,43 @@ import { RunAgainButton } from "./run-again.tsx";
 import { RunComparison } from "./run-comparison.tsx";
 import { useSelectedNode } from "./run-steps.tsx";
 
+/** What a failure means, and what helps: the recommended step is another run, or a look at the Blueprint. */
+const VERDICTS: Readonly<Record<string, readonly [recommended: "run" | "blueprint", verdict: string]>> = {
+  target: ["run", "The target did not answer as expected. Run it again when the target works."],
+  data: [
+    "blueprint",
+    "The data does not have the form that the Blueprint expects. Correct one or the other.",
+  ],
+  timeout: ["run", "It took longer than its timeout. Run it again, or allow it more time."],
+  review_timeout: ["run", "Nobody decided its review in time. Run it again, and decide."],
+  interrupted: ["run", "Its workers were lost again and again. Run it again."],
+  expired: ["run", "No worker began it in time. Run it again."],
+  browser_missing: ["run", "No worker has a browser. Run it again when one does."],
+  browser_crashed: ["run", "The browser crashed. Run it again."],
+  internal: ["run", "Latchkey itself failed. Run it again; the log says more."],
+  page_changed: [
+    "blueprint",
+    "The target's page is not the one that the document describes. Correct the step.",
+  ],
+};
+
 /** Why a run failed: the sentence, the step and the request that did it, and beside them what fixes it. */
 export function RunFailure({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const [isCompared, setIsCompared] = useState(false);
   const step = run.steps.find(({ status }) => status === "failed");
+  const [recommended, verdict] = VERDICTS[run.failure ?? ""] ?? ["blueprint", null];
+  const isPassing = recommended === "run";
   return (
     <Note tone="bad" title={run.failure === null ? "Failed" : failureName(run.failure)}>
+      {run.failure === "login" && <LoginVerdict run={run} />}
+      {verdict !== null && (
+        <Text size="sm" fw={600} className="any-break">
+          {verdict}
+        </Text>
+      )}
       <Text size="sm" className="any-break">
-        {run.failure_detail ?? "See the failed step below."}
+        {run.failure_detail === null ? "See the failed step below." : withoutLockRemedy(run.failure_detail)}
       </Text>
       {run.failed_step !== null && <DocumentPlace run={run} place={run.failed_step} />}
       <FailedStep run={run} node={run.failed_node ?? step?.node ?? null} />
@@ -30,10 +58,11 @@ export function RunFailure({ run }: { readonly run: Run }) {
           Response: {step.answer.status} from {step.answer.address}
         </Text>
       )}
-      {run.failure === "login" && <LockedCredentials run={run} />}
       <Group gap="xs" mt="sm">
         {run.failure === "login" && <LoginRemedies run={run} />}
-        {run.blueprint !== null && may("run.trigger") && <RunAgainButton run={run} size="xs" />}
+        {run.blueprint !== null && may("run.trigger") && (
+          <RunAgainButton run={run} size="xs" isPrimary={isPassing} />
+        )}
         {run.blueprint !== null && run.failure !== "login" && may("config.read") && (
           <Button
             component={Link}
@@ -41,7 +70,7 @@ export function RunFailure({ run }: { readonly run: Run }) {
               tab: "document",
               ...(run.failed_node === null ? {} : { node: run.failed_node }),
             })}`}
-            variant="default"
+            variant={isPassing ? "default" : "filled"}
             size="xs"
           >
             {run.failed_node === null ? "Open the Blueprint" : "Open the Blueprint at this step"}
@@ -101,15 +130,18 @@ function FailedStep({ run, node }: { readonly run: Run; readonly node: string | 
   );
 }
 
-function LockedCredentials({ run }: { readonly run: Run }) {
+/** What it means for the credential, in one sentence each. */
+function LoginVerdict({ run }: { readonly run: Run }) {
   return run.credentials
     .filter(({ login_rejections: count }) => count > 0)
     .map(({ slot, name, credential_id: id, login_rejections: count, locked_until: until }) => (
-      <Text key={slot} size="sm" className="any-break">
-        {name ?? id}: {count === 1 ? "1 rejected login" : `${count} rejected logins in a row`}
-        {until !== null && (
+      <Text key={slot} size="sm" fw={600} className="any-break">
+        The target rejected the login of {name ?? id}, {count === 1 ? "once" : `${count} times in a row`}
+        {until === null ? (
+          "."
+        ) : (
           <>
-            , locked; unlocks <Time at={until} />
+            : it is locked, and unlocks <Time at={until} />.
           </>
         )}
       </Text>
@@ -130,6 +162,7 @@ function LoginRemedies({ run }: { readonly run: Run }) {
             input={{ params: { credentialId: id } }}
             changes={[keyOf(listCredentials), keyOf(readRun)]}
             label="Unlock"
+            isPrimary
             of={name ?? id}
             title="Unlock this credential?"
             action="Unlock"
@@ -143,6 +176,7 @@ function LoginRemedies({ run }: { readonly run: Run }) {
             credential={id}
             name={name ?? id}
             label="Test login"
+            isPrimary={count === 0}
             onStarted={(runId) => go(`/runs/${runId}`)}
           />
         )}

@@ -107,7 +107,7 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
         'curl -X POST "$LATCHKEY_URL/api/v1/blueprints/<key>/trigger" \\\n  -H "Authorization: Bearer $LATCHKEY_API_KEY" \\\n  -H "Content-Type: application/json" -d \'{}\''
       }
     >
-      A run starts when a customer's backend triggers a Blueprint with an API key.
+      A run starts when an account's backend triggers a Blueprint with an API key.
     </EmptyState>
   );
 }

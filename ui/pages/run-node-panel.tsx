@@ -1,5 +1,6 @@
 import { Anchor, Stack, Tabs, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
+import { withoutLockRemedy } from "#domain/labels/states.ts";
 import { Link } from "wouter";
 import { readNodeSample, readRunInput } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
@@ -41,7 +42,7 @@ export function RunNodePanel({ run, node, nodes }: PanelProps) {
       </div>
       {error !== null && (
         <Note tone="bad" title="Error">
-          {error}
+          {withoutLockRemedy(error)}
         </Note>
       )}
       {step?.records_total === 0 && (step.records_usual ?? 0) > 0 && (

@@ -1,5 +1,6 @@
 import { Anchor, Checkbox, Paper, Table } from "@mantine/core";
 import { Link } from "wouter";
+import { withoutLockRemedy } from "#domain/labels/states.ts";
 import type { ListedRun } from "../parts/answers.ts";
 import { shortId } from "../parts/short-id.ts";
 import { RunStatusMark } from "../parts/run-status.tsx";
@@ -87,7 +88,9 @@ function RunRow({ run, selection }: { readonly run: ListedRun; readonly selectio
       </Table.Td>
       <Table.Td className={styles["state"] ?? ""} title={run.failure_detail ?? undefined}>
         <RunStatusMark status={run.status} step={run.progress_step} />{" "}
-        <span className={styles["quiet"]}>{run.failure_detail ?? run.failure}</span>
+        <span className={styles["quiet"]}>
+          {run.failure_detail === null ? run.failure : withoutLockRemedy(run.failure_detail)}
+        </span>
       </Table.Td>
       <Table.Td className={styles["age"] ?? ""}>
         <Time at={run.created_at} isShort />

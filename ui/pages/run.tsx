@@ -15,7 +15,7 @@ import { Section } from "../parts/section.tsx";
 import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
 import { MetadataChips } from "../parts/metadata-chips.tsx";
-import { RunActions } from "./run-actions.tsx";
+import { PurgeButton, RunActions } from "./run-actions.tsx";
 import { DurationSplit } from "./run-duration.tsx";
 import { RunFailure } from "./run-failure.tsx";
 import { TriggerContent } from "./run-trigger.tsx";
@@ -60,7 +60,7 @@ function RunDetail({ run }: { readonly run: Run }) {
       </PageHead>
       <Stack gap="xl">
         <RunNotes run={run} />
-        <Section title="About">
+        <Section title="About" actions={<PurgeButton run={run} />}>
           <Stack gap="md">
             <DurationSplit of={run} />
             <RunFacts run={run} />
@@ -157,7 +157,8 @@ function TestLoginNote({ run }: { readonly run: Run }) {
   return (
     <Note tone="quiet" title="This is a test login">
       <Text size="sm" mb="xs">
-        A worker logs in with the credential, as in any run, and does nothing else. Customers don't see it.
+        A worker logs in with the credential, as in any run, and does nothing else. The account's backend
+        doesn't see it.
       </Text>
       {credential !== undefined && run.ended_at !== null && run.status !== "failed" && may("run.trigger") && (
         <TestLoginButton

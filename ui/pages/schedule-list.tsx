@@ -51,7 +51,7 @@ export function ScheduleListPage() {
           {({ items, next_cursor: next }) =>
             items.length === 0 ? (
               <EmptyState title={state === undefined ? "No schedules yet" : "None in this state"}>
-                A Blueprint&apos;s document has them under <code>schedules</code>, and a customer&apos;s
+                A Blueprint&apos;s document has them under <code>schedules</code>, and an account&apos;s
                 backend makes one for each connection with <code>PUT /api/v1/schedules/KEY</code>.
               </EmptyState>
             ) : (

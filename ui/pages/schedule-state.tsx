@@ -65,4 +65,4 @@ export function ScheduleTrouble({ of: schedule }: { readonly of: Schedule }) {
 }
 
 const whoChanges = ({ is_from_document: isFromDocument }: Schedule): string =>
-  isFromDocument ? "the Blueprint's document" : "the customer's backend";
+  isFromDocument ? "the Blueprint's document" : "the account's backend";

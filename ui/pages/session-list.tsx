@@ -28,7 +28,7 @@ export function SessionListPage() {
                 'curl -X POST "$LATCHKEY_URL/api/v1/credential-sessions" \\\n  -H "Authorization: Bearer $LATCHKEY_API_KEY" \\\n  -H "Content-Type: application/json" -d \'{"strategy_id": "strat_…"}\''
               }
             >
-              A customer&apos;s backend creates one with an API key and sends its end user to the link.
+              An account&apos;s backend creates one with an API key and sends its end user to the link.
             </EmptyState>
           ) : (
             <>

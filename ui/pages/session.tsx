@@ -59,7 +59,7 @@ export function SessionPage() {
 
 const WITHOUT_LINK: Readonly<Record<string, string>> = {
   completed: "The form was submitted. Its link accepts nothing more.",
-  expired: "The session has expired. The customer's backend can create a new one.",
+  expired: "The session has expired. The account's backend can create a new one.",
 };
 
 /** What can be done with the link to the form. */
@@ -86,6 +86,7 @@ function SessionLink({ session }: { readonly session: Session }) {
             input={{ params: { sessionId: session.id } }}
             changes={[keyOf(readCredentialSession), keyOf(listCredentialSessions)]}
             label="Revoke the session"
+            isDanger
             title="Revoke this session?"
             action="Revoke the session"
             done="The session was revoked."

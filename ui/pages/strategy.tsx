@@ -184,7 +184,7 @@ function StrategyCredentials(query: { readonly account: string; readonly strateg
           </EmptyState>
         ) : (
           <Section title="Newest credentials" isBare>
-            <CredentialTable credentials={items} />
+            <CredentialTable credentials={items} isOfStrategy />
           </Section>
         )
       }

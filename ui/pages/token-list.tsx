@@ -127,6 +127,7 @@ function RevokeButton({ of: token }: { readonly of: Token }) {
       input={{ params: { tokenId: token.id } }}
       changes={changes}
       label="Revoke"
+      isDanger
       of={token.name}
       title="Revoke this token now?"
       action="Revoke"

@@ -7,6 +7,12 @@ import type { Endpoint, InputOf } from "../api/request.ts";
 import { Confirm } from "./confirm.tsx";
 import { proposedIn, sayProposed } from "./proposed.ts";
 
+/** How prominent a button is; that of a danger is red, and not filled. */
+const lookOf = (of: { readonly isPrimary?: boolean; readonly isDanger?: boolean }) =>
+  of.isDanger === true
+    ? { variant: "default", className: "danger" }
+    : { variant: of.isPrimary === true ? "filled" : "default" };
+
 /** A button for an operation that needs a confirmation. */
 export function AskButton<O extends OperatorOperation>(props: {
   readonly to: Endpoint<O>;
@@ -22,8 +28,10 @@ export function AskButton<O extends OperatorOperation>(props: {
   readonly onDone?: (answer: OperatorAnswer<O>) => void;
   readonly children: ReactNode;
   readonly size?: "xs" | "sm";
-  /** Less prominent than the buttons beside it. */
-  readonly isQuiet?: boolean;
+  /** The recommended step: one on a page. */
+  readonly isPrimary?: boolean;
+  /** What it does can't be undone. */
+  readonly isDanger?: boolean;
 }) {
   const [isAsking, setIsAsking] = useState(false);
   const sayDone = (answer: OperatorAnswer<O>): string =>
@@ -40,7 +48,7 @@ export function AskButton<O extends OperatorOperation>(props: {
   return (
     <>
       <Button
-        variant={props.isQuiet === true ? "subtle" : "default"}
+        {...lookOf(props)}
         size={props.size ?? "xs"}
         {...(props.of === undefined ? {} : { "aria-label": `${props.label} ${props.of}` })}
         onClick={() => setIsAsking(true)}

@@ -8,6 +8,7 @@ export function TestLoginButton(props: {
   readonly name: string;
   readonly label: string;
   readonly size?: "xs" | "sm";
+  readonly isPrimary?: boolean;
   readonly onStarted: (runId: string) => void;
 }) {
   return (
@@ -17,6 +18,7 @@ export function TestLoginButton(props: {
       changes={[keyOf(listRuns), keyOf(listCredentials)]}
       size={props.size ?? "xs"}
       label={props.label}
+      isPrimary={props.isPrimary === true}
       of={props.name}
       title="Test this login now?"
       action="Test login"

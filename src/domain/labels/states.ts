@@ -145,3 +145,13 @@ export const MASTER_KEY_STATE_NAMES = {
   decryptsOnly: "Decrypts only",
   notRegistered: "Not registered",
 } as const;
+
+/** What ends the lock of a credential, for a log and a command line. */
+export const lockRemedy = (lockedUntil: string, credentialId: string): string =>
+  `The next is tried after ${lockedUntil}, with a new credential, or after \`latchkey credentials unlock ${credentialId}\`.`;
+
+const REMEDY =
+  / The next is tried after \S+, with a new credential, or after `latchkey credentials unlock \w+`\./;
+
+/** A run's failure without the remedy, for a page that has a button for it and shows the time in the reader's zone. */
+export const withoutLockRemedy = (detail: string): string => detail.replace(REMEDY, "");

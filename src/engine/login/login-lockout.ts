@@ -5,6 +5,7 @@ import {
   type LoginLockout,
 } from "#db/credentials/login-lockouts.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
+import { lockRemedy } from "#domain/labels/states.ts";
 import { RunFailure } from "#engine/run-ended.ts";
 import type { EngineServices } from "#engine/services.ts";
 
@@ -30,7 +31,7 @@ export async function refuseIfLocked(
   throw new RunFailure(
     "login",
     `${strategy.id}: not tried: the target rejected the last ${state.rejections} logins of ${request.credentialId}, and more ` +
-      `could lock the account there. ${remedy(state.lockedUntil, request.credentialId)}`,
+      `could lock the account there. ${lockRemedy(state.lockedUntil.toISOString(), request.credentialId)}`,
   );
 }
 
@@ -47,7 +48,7 @@ export async function countRejection(services: EngineServices, request: LockoutR
     { runId, credentialId, strategyId, rejections, lockedUntil },
     "logins of a credential locked",
   );
-  return ` (${rejections === 1 ? "a rejected login" : `${rejections} rejected logins in a row`}: no further one is tried. ${remedy(state.lockedUntil, credentialId)})`;
+  return ` (${rejections === 1 ? "a rejected login" : `${rejections} rejected logins in a row`}: no further one is tried. ${lockRemedy(lockedUntil, credentialId)})`;
 }
 
 export async function clearRejections(
@@ -57,11 +58,4 @@ export async function clearRejections(
 ): Promise<void> {
   if (state && state.rejections > 0)
     await clearRejectedLogins(services.db, request.credentialId, request.runId);
-}
-
-function remedy(lockedUntil: Date, credentialId: string): string {
-  return (
-    `The next is tried after ${lockedUntil.toISOString()}, with a new credential, or after ` +
-    `\`latchkey credentials unlock ${credentialId}\`.`
-  );
 }
