@@ -251,9 +251,10 @@ test("an account secret is kept for its origins, replaced and deleted, and no pa
   await goTo("/secrets", "Account secrets");
   await page.getByRole("heading", { name: "No secrets yet" }).waitFor();
   await page.getByText("uses the secret NORTHWIND, which the account does not have").waitFor();
-  await page.getByRole("button", { name: "New secret" }).click();
+  await page.getByRole("button", { name: "Set NORTHWIND" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Name").fill("NORTHWIND");
+  assert.equal(await dialog.getByLabel("Name").inputValue(), "NORTHWIND");
+  assert.ok(!(await page.content()).includes("latchkey secrets set --account acme NORTHWIND"));
   await dialog.getByLabel("Allowed origins").fill("https://login.northwind.example/token");
   const value = dialog.getByRole("textbox", { name: "Value" });
   await value.fill(canary);

@@ -64,6 +64,16 @@ test("a secret that a strategy lacks is a warning; set, it is listed with who se
   assert.deepEqual(lacking.items, []);
   assert.match(lacking.warnings.join(), /^The strategy acme\/strat_machine uses the secret NORTHWIND, which/);
   assert.deepEqual((await list("?account=globex")).warnings, []);
+  assert.deepEqual(lacking.problems, [
+    {
+      account: "acme",
+      name: "NORTHWIND",
+      kind: "missing_secret",
+      origin: target.url,
+      message: "The strategy acme/strat_machine uses the secret NORTHWIND, which the account does not have.",
+    },
+  ]);
+  assert.deepEqual((await list("?account=globex")).problems, []);
 
   const made = await set();
   assert.deepEqual([made.status, made.body], [200, { change: "created", warnings: [] }]);

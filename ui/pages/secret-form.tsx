@@ -13,11 +13,15 @@ interface Replaced {
   readonly origins: readonly string[];
 }
 
+/** A secret that a strategy names and that the account does not have: what the form begins with. */
+export type Missing = Replaced;
+
 /** Sets a new secret, or replaces the value of an existing one. The entered value is discarded when the form is closed. */
 export function SecretForm(props: {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly of: Replaced | null;
+  readonly missing?: Missing | null;
 }) {
   return (
     <Modal
@@ -26,7 +30,7 @@ export function SecretForm(props: {
       title={props.of === null ? "New secret" : `Replace ${props.of.name}`}
       closeButtonProps={{ "aria-label": "Close" }}
     >
-      <Fields of={props.of} onClose={props.onClose} />
+      <Fields of={props.of} missing={props.missing ?? null} onClose={props.onClose} />
     </Modal>
   );
 }
@@ -41,11 +45,20 @@ function useSetting(name: string, onDone: () => void) {
   });
 }
 
-function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; readonly onClose: () => void }) {
+function Fields({
+  of: replaced,
+  missing,
+  onClose,
+}: {
+  readonly of: Replaced | null;
+  readonly missing: Missing | null;
+  readonly onClose: () => void;
+}) {
+  const given = replaced ?? missing;
   const accounts = useRead(listAccounts, {}, { enabled: replaced === null });
-  const [account, setAccount] = useState(replaced?.account ?? "");
-  const [name, setName] = useState(replaced?.name ?? "");
-  const [origins, setOrigins] = useState(replaced?.origins.join("\n") ?? "");
+  const [account, setAccount] = useState(given?.account ?? "");
+  const [name, setName] = useState(given?.name ?? "");
+  const [origins, setOrigins] = useState(given?.origins.join("\n") ?? "");
   const [value, setValue] = useState("");
   const setting = useSetting(name, onClose);
   const items = accounts.data?.items ?? [];
@@ -78,16 +91,7 @@ function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; reado
             onName={setName}
           />
         )}
-        <Textarea
-          label="Allowed origins"
-          description="One per line, for example https://login.example.com: the origin of the token endpoint"
-          autosize
-          minRows={2}
-          required
-          value={origins}
-          error={wrong("origins")}
-          onChange={(event) => setOrigins(event.currentTarget.value)}
-        />
+        <Origins value={origins} problem={wrong("origins")} onChange={setOrigins} />
         <PasswordInput
           label="Value"
           description="It is encrypted and never shown again"
@@ -106,6 +110,23 @@ function Fields({ of: replaced, onClose }: { readonly of: Replaced | null; reado
     </form>
   );
 }
+
+const Origins = (props: {
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly onChange: (value: string) => void;
+}) => (
+  <Textarea
+    label="Allowed origins"
+    description="One per line, for example https://login.example.com: the origin of the token endpoint"
+    autosize
+    minRows={2}
+    required
+    value={props.value}
+    error={props.problem}
+    onChange={(event) => props.onChange(event.currentTarget.value)}
+  />
+);
 
 /** The secret's account, and its name in documents. */
 function Place(props: {

@@ -13,7 +13,7 @@ import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
-import { SecretForm } from "./secret-form.tsx";
+import { SecretForm, type Missing } from "./secret-form.tsx";
 
 type Secrets = AnswerOf<typeof listSecrets>;
 type Secret = Secrets["items"][number];
@@ -33,9 +33,9 @@ export function SecretListPage() {
       </PageHead>
       <AccountFilter />
       <Reading of={secrets}>
-        {({ items, warnings }) => (
+        {({ items, problems }) => (
           <Stack gap="md">
-            <Warnings of={warnings} />
+            <Problems of={problems} />
             {items.length === 0 ? (
               <EmptyState
                 title="No secrets yet"
@@ -55,15 +55,43 @@ export function SecretListPage() {
   );
 }
 
-function Warnings({ of: warnings }: { readonly of: Secrets["warnings"] }) {
-  if (warnings.length === 0) return null;
+const REMEDIES: Readonly<Record<Secrets["problems"][number]["kind"], string>> = {
+  missing_secret: "Its sign-ins and runs fail until it is set.",
+  other_origin: "Correct the strategy, or replace the secret and allow this origin.",
+  missing_variable: "Set a secret here, and name it in the strategy instead of the variable.",
+  variable: "Set a secret here, and name it in the strategy instead of the variable.",
+};
+
+function Problems({ of: problems }: { readonly of: Secrets["problems"] }) {
+  const { may } = useSignedIn();
+  const [missing, setMissing] = useState<Missing | null>(null);
+  if (problems.length === 0) return null;
   return (
     <Note tone="waiting" title="Strategies with a missing or expiring secret">
       <List size="sm">
-        {warnings.map((warning) => (
-          <List.Item key={warning}>{warning}</List.Item>
+        {problems.map((problem) => (
+          <List.Item key={problem.message}>
+            {problem.message} {REMEDIES[problem.kind]}
+            {problem.kind === "missing_secret" && may("secret.manage") && (
+              <Button
+                size="xs"
+                display="block"
+                my="xs"
+                onClick={() =>
+                  setMissing({
+                    account: problem.account,
+                    name: problem.name,
+                    origins: problem.origin === null ? [] : [problem.origin],
+                  })
+                }
+              >
+                Set {problem.name}
+              </Button>
+            )}
+          </List.Item>
         ))}
       </List>
+      <SecretForm isOpen={missing !== null} onClose={() => setMissing(null)} of={null} missing={missing} />
     </Note>
   );
 }
@@ -143,6 +171,7 @@ function SecretActions({ of: secret }: { readonly of: Secret }) {
         input={{ params: { account, secret: name }, query: { force: isUsed || undefined } }}
         changes={[keyOf(listSecrets)]}
         label="Delete"
+        isDanger
         of={name}
         title="Delete this secret permanently?"
         action="Delete permanently"

@@ -1,5 +1,9 @@
 import { deleteAccountSecretAs } from "#actions/secrets/delete-account-secret.ts";
-import { describeSecretProblem, listSecretProblems } from "#actions/secrets/list-secret-problems.ts";
+import {
+  describeSecretProblem,
+  explainSecretProblem,
+  listSecretProblems,
+} from "#actions/secrets/list-secret-problems.ts";
 import { listSecretUses } from "#actions/secrets/list-secret-uses.ts";
 import { accountIdsOf } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
@@ -21,6 +25,9 @@ export async function listSecrets(
   const names = limit && (await namesOf(db, limit));
   const uses = await listSecretUses(db);
   const secrets = await listAccountSecrets(db, accountIds);
+  const problems = (await listSecretProblems(db, sources)).filter((each) =>
+    account === undefined ? (names?.includes(each.account) ?? true) : each.account === account,
+  );
   return {
     items: secrets.map((secret) => ({
       account: secret.account,
@@ -32,9 +39,14 @@ export async function listSecrets(
       created_at: secret.createdAt.toISOString(),
       is_overridden: sources.inFile.has(`${secret.account}/${secret.name}`),
     })),
-    warnings: await warningsOf(services, (each) =>
-      account === undefined ? (names?.includes(each.account) ?? true) : each.account === account,
-    ),
+    warnings: problems.map((each) => sentence(describeSecretProblem(each))),
+    problems: problems.map((each) => ({
+      account: each.account,
+      name: each.name,
+      kind: each.kind,
+      origin: each.origin,
+      message: capitalized(explainSecretProblem(each)),
+    })),
   };
 }
 
@@ -71,4 +83,5 @@ async function warningsOf(
   return problems.filter(isAsked).map((each) => sentence(describeSecretProblem(each)));
 }
 
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const capitalized = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+const sentence = (text: string): string => `${capitalized(text)}.`;

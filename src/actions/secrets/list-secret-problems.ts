@@ -57,18 +57,32 @@ export async function listSecretProblems(
   });
 }
 
+/** What is wrong, without the remedy: for a page that offers it. */
+export const explainSecretProblem = (problem: SecretProblem): string => partsOf(problem)[0];
+
 /** A sentence that describes the problem and its remedy. */
-export function describeSecretProblem({ account, strategyId, name, kind, origin }: SecretProblem): string {
+export const describeSecretProblem = (problem: SecretProblem): string => partsOf(problem).join(" ");
+
+function partsOf({ account, strategyId, name, kind, origin }: SecretProblem): readonly [string, string] {
   const strategy = `the strategy ${account}/${strategyId}`;
   const set = `latchkey secrets set --account ${account} ${name} --for ${origin ?? "ORIGIN"}`;
   switch (kind) {
     case "missing_secret":
-      return `${strategy} uses the secret ${name}, which the account does not have. Set it: ${set}`;
+      return [`${strategy} uses the secret ${name}, which the account does not have.`, `Set it: ${set}`];
     case "other_origin":
-      return `${strategy} would send the secret ${name} to ${origin ?? "a server"}, to which it may not be sent. Correct the strategy, or allow it: ${set}`;
+      return [
+        `${strategy} would send the secret ${name} to ${origin ?? "a server"}, to which it may not be sent.`,
+        `Correct the strategy, or allow it: ${set}`,
+      ];
     case "missing_variable":
-      return `${name} is not set here: ${strategy} takes its client's secret from it. Set it in the environment of every serve process, or keep it as a secret: ${set}`;
+      return [
+        `${name} is not set here: ${strategy} takes its client's secret from it.`,
+        `Set it in the environment of every serve process, or keep it as a secret: ${set}`,
+      ];
     case "variable":
-      return `${strategy} takes its client's secret from the variable ${name}, which no new document may name. Take it over: latchkey secrets import-env`;
+      return [
+        `${strategy} takes its client's secret from the variable ${name}, which no new document may name.`,
+        `Take it over: latchkey secrets import-env`,
+      ];
   }
 }

@@ -41,6 +41,19 @@ export const listSecrets = defineOperation({
         ),
       ),
       warnings,
+      problems: Type.Array(
+        closed(
+          {
+            account: text("The account's name."),
+            name: text("The secret's name, or the variable's."),
+            kind: oneOf(["missing_secret", "other_origin", "missing_variable", "variable"], "What is wrong."),
+            origin: orNull(text("The origin of the token endpoint, if the document states it.")),
+            message: text("What is wrong, in a sentence without the remedy."),
+          },
+          { title: "SecretProblem" },
+        ),
+        { description: "The warnings, part by part." },
+      ),
     },
     { title: "AccountSecrets" },
   ),
