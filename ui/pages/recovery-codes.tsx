@@ -3,6 +3,7 @@ import { useState } from "react";
 import { readMe, renewRecoveryCodes } from "../api/operations.ts";
 import { keyOf, useOperation, useSignedIn } from "../api/queries.ts";
 import { Confirm } from "../parts/confirm.tsx";
+import { Note } from "../parts/note.tsx";
 import { ShownOnce } from "../parts/shown-once.tsx";
 
 /** How many are left, and new ones in their place. */
@@ -24,11 +25,17 @@ export function RecoveryCodes() {
   });
   return (
     <Stack gap="md" align="start">
+      {left === 0 && (
+        <Note tone="waiting" title="0 recovery codes left">
+          Without your authenticator app you cannot sign in. Make new codes, and keep them.
+        </Note>
+      )}
       <Text size="sm">
-        An authenticator app is set up. {left === 1 ? "1 recovery code is" : `${left} recovery codes are`}{" "}
-        left. Each signs you in once, without the app.
+        An authenticator app is set up.{" "}
+        {left > 0 && (left === 1 ? "1 recovery code is left. " : `${left} recovery codes are left. `)}
+        Each recovery code signs you in once, without the app.
       </Text>
-      <Button variant="default" onClick={() => setIsAsking(true)}>
+      <Button variant={left === 0 ? "filled" : "default"} onClick={() => setIsAsking(true)}>
         New recovery codes
       </Button>
       <Confirm
