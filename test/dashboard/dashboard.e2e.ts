@@ -143,6 +143,14 @@ test("a first admin sets up the second factor, sees the recovery codes once, and
   assert.equal(codes.length, 10);
   assert.ok(!copied.split("\n").some((code) => codes.includes(code)));
   await page.getByRole("button", { name: "I've saved it" }).click();
+  await page.getByText("10 recovery codes are left").waitFor();
+  // Without any, a lost app locks its owner out.
+  const used =
+    "delete from operator_recovery_code where operator_id in (select id from operator where email = $1)";
+  await stage.operators.db.query(used, [admin.email]);
+  await page.reload();
+  await page.getByText("0 recovery codes left").waitFor();
+  await assertAccessible("no recovery codes");
   await context.close();
 });
 
@@ -266,7 +274,7 @@ async function propose(): Promise<string> {
 test("a change that needs two admins is shown with what differs, and one of them confirms it", async () => {
   const id = await propose();
   const page = await stage.openPage("admin", "/");
-  await page.getByRole("link", { name: "1 proposal awaits confirmation" }).click();
+  await page.getByRole("link", { name: "1 proposal" }).click();
   await page.getByRole("link", { name: "The account acme turns `two_person` off." }).click();
   await page.waitForURL(`**/proposals/${id}`);
   await page.getByRole("region", { name: "Change the account acme" }).getByText("two_person").waitFor();

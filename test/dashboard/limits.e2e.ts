@@ -72,10 +72,7 @@ test("an endpoint for operators is created, and what it gets is changed", async 
   await dialog.getByRole("checkbox", { name: "What needs a person: A credential is locked" }).uncheck();
   await look("new-endpoint");
   await dialog.getByRole("button", { name: "Create endpoint" }).click();
-  await page
-    .getByRole("button", { name: /saved|copied|close/i })
-    .first()
-    .waitFor();
+  await page.getByRole("button", { name: "I've saved it" }).waitFor();
   const [made] = await stage.operators.db.query(
     "select id, events from webhook_endpoint where account_id is null",
   );

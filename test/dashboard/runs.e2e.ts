@@ -188,6 +188,25 @@ test("a list of credentials is searched by part of a label or of an ID", async (
   await page.getByRole("link", { name: "Portal of Northwind" }).waitFor();
 });
 
+test("a locked credential says why and what to do; the overview lists it, and on a phone nothing dangerous is above", async () => {
+  await stage.operators.db.query(
+    `update credential set login_rejections = 2, login_locked_until = app_now() + interval '1 hour' where name = $1`,
+    ["Portal of Northwind"],
+  );
+  const own = await stage.openPage("operator", "", { viewport: { width: 390, height: 844 } });
+  await own.getByText("1 credential is locked, because the target rejected the logins.").waitFor();
+  await own.getByRole("link", { name: "strat_portal" }).click();
+  await own.getByRole("link", { name: "Portal of Northwind" }).click();
+  await own.getByText("The target rejected its last 2 logins.").waitFor();
+  const unlock = own.getByRole("button", { name: "Unlock Portal of Northwind" });
+  assert.equal(await unlock.count(), 1);
+  assert.deepEqual(await axeLightAndDark(own), []);
+  await unlock.click();
+  await own.getByRole("dialog").getByRole("button", { name: "Unlock" }).click();
+  await own.getByText("This credential is locked").waitFor({ state: "detached" });
+  await own.context().close();
+});
+
 test("Try it has a field for each property of an input's schema", async () => {
   await stage.operators.installation.apply(`blueprint: report
 account: acme

@@ -2,15 +2,15 @@ import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { failureName, WAIT_NAMES } from "#domain/labels/states.ts";
 import { listReviews, listRuns, readOverview } from "../api/operations.ts";
-import { useRead, useSignedIn } from "../api/queries.ts";
+import { useRead } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
-import { LinkIf } from "../parts/link-if.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
+import { AttentionList, useAttention } from "./attention-list.tsx";
 import { ReviewList } from "./review-list.tsx";
 import { RunChart } from "./run-chart.tsx";
 import { RunTable } from "./run-table.tsx";
@@ -35,43 +35,16 @@ export function OverviewPage() {
 }
 
 function NeedsPeopleSection({ overview }: { readonly overview: Overview | undefined }) {
-  const { may } = useSignedIn();
   const reviews = useRead(listReviews, {}, { live: true });
-  const writes = count(overview?.needs_people.writes ?? 0, "uncertain write", "uncertain writes");
-  const others = [
-    {
-      text: count(
-        overview?.needs_people.proposals ?? 0,
-        "proposal awaits confirmation",
-        "proposals await confirmation",
-      ),
-      to: may("config.read") && "/proposals",
-    },
-    {
-      text: count(
-        overview?.needs_people.locked_credentials ?? 0,
-        "credential is locked",
-        "credentials are locked",
-      ),
-      to: may("credential.read") && "/credentials",
-    },
-    {
-      text: count(
-        overview?.needs_people.dead_webhooks ?? 0,
-        "webhook endpoint was disabled, because it failed",
-        "webhook endpoints were disabled, because they failed",
-      ),
-      to: may("webhook.read") && "/webhooks",
-    },
-  ].flatMap(({ text, to }) => (text === null ? [] : [{ text, to } as const]));
+  const others = useAttention(overview);
   return (
     <Section title="Needs attention" isBare>
       <Reading of={reviews}>
         {({ items }) => (
           <Stack gap="sm">
-            {items.length === 0 && writes === null && others.length === 0 && (
+            {items.length === 0 && others.length === 0 && (
               <EmptyState title="Nothing needs attention">
-                Runs that await a review are listed here.
+                Reviews, failed runs, locked credentials and disabled endpoints are listed here.
               </EmptyState>
             )}
             <ReviewList reviews={items.slice(0, SHOWN)} />
@@ -80,25 +53,13 @@ function NeedsPeopleSection({ overview }: { readonly overview: Overview | undefi
                 All {items.length} reviews
               </Anchor>
             )}
-            {writes !== null && (
-              <Anchor component={Link} href="/writes" size="sm">
-                {writes}
-              </Anchor>
-            )}
-            {others.map(({ text, to }) => (
-              <LinkIf key={text} to={to}>
-                {text}
-              </LinkIf>
-            ))}
+            <AttentionList items={others} />
           </Stack>
         )}
       </Reading>
     </Section>
   );
 }
-
-const count = (number: number, one: string, many: string): string | null =>
-  number === 0 ? null : `${number} ${number === 1 ? one : many}`;
 
 function LastHours({ overview }: { readonly overview: Overview }) {
   return (
@@ -116,7 +77,7 @@ function LastHours({ overview }: { readonly overview: Overview }) {
           <Waiting waiting={overview.waiting} />
         </Section>
         <Section
-          title="Failures"
+          title="Failures in the last 24 hours"
           actions={
             <Anchor component={Link} href="/runs?by=error&last=24h" size="sm">
               View by error
@@ -174,7 +135,10 @@ function Waiting({ waiting }: { readonly waiting: Overview["waiting"] }) {
 
 function Failures({ overview }: { readonly overview: Overview }) {
   const { failures, failing_logins: logins } = overview;
-  if (failures.length === 0 && logins.length === 0) return <None>Nothing has failed.</None>;
+  // The chart counts all of them; the list has no test logins, and only the most frequent failures.
+  const listed = failures.reduce((sum, { runs }) => sum + runs, 0);
+  const others = overview.hours.reduce((sum, { failed }) => sum + failed, 0) - listed;
+  if (failures.length === 0 && logins.length === 0 && others <= 0) return <None>Nothing has failed.</None>;
   return (
     <Stack gap="sm">
       {failures.map(({ account, blueprint, failure, runs, last_run_id: last }) => (
@@ -193,9 +157,15 @@ function Failures({ overview }: { readonly overview: Overview }) {
           </Anchor>
         </Text>
       ))}
+      {others > 0 && (
+        <Text size="sm">
+          {failures.length === 0 ? "" : "And "}
+          {others} {others === 1 ? "run" : "runs"} more: test logins, and rarer failures
+        </Text>
+      )}
       {logins.map(({ account, strategy, credentials, locked }) => (
         <Text key={`${account} ${strategy}`} size="sm" className="any-break">
-          {strategy} ({account}): the last login of {credentials}{" "}
+          {strategy} ({account}), at present: the last login of {credentials}{" "}
           {credentials === 1 ? "credential" : "credentials"} was rejected
           {locked > 0 ? `, ${locked} locked` : ""}
         </Text>
@@ -226,7 +196,7 @@ function LatestRuns() {
         {({ items }) =>
           items.length === 0 ? (
             <EmptyState title="No runs yet">
-              A run starts when a customer's backend triggers a Blueprint.
+              A run starts when an account's backend triggers a Blueprint.
             </EmptyState>
           ) : (
             <RunTable runs={items} />

@@ -18,7 +18,7 @@ import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { ShowDelivery, type Delivery } from "./webhook-delivery.tsx";
-import type { Webhook } from "./webhook-state.tsx";
+import type { Webhook } from "./webhook-death.ts";
 
 const TONES: Readonly<Record<DeliveryState, string>> = {
   pending: "waiting",

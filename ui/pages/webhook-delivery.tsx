@@ -8,7 +8,7 @@ import { DataTable } from "../parts/data-table.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
-import type { Webhook } from "./webhook-state.tsx";
+import type { Webhook } from "./webhook-death.ts";
 
 export type Delivery = AnswerOf<typeof listWebhookDeliveries>["items"][number];
 type Attempt = AnswerOf<typeof readWebhookDelivery>["attempts"][number];

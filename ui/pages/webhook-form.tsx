@@ -4,7 +4,7 @@ import { EVENTS_BY_SUBJECT, OPERATOR_EVENTS, type EventsOfSubject } from "#domai
 import { createWebhook, listAccounts, listWebhooks, updateWebhook } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
-import type { Webhook } from "./webhook-state.tsx";
+import type { Webhook } from "./webhook-death.ts";
 
 const typesOf = (subjects: readonly EventsOfSubject[]): readonly string[] =>
   subjects.flatMap(({ types }) => types.map(([type]): string => type));

@@ -13,7 +13,8 @@ import { Reading } from "../parts/reading.tsx";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { Time } from "../parts/time.tsx";
 import { NewWebhook } from "./webhook-form.tsx";
-import { isDead, WebhookState, type Webhook } from "./webhook-state.tsx";
+import { describeDeath, isDead, type Webhook } from "./webhook-death.ts";
+import { WebhookState } from "./webhook-state.tsx";
 
 export function WebhookListPage() {
   const { may } = useSignedIn();
@@ -34,7 +35,7 @@ export function WebhookListPage() {
               title="No endpoints yet"
               command="latchkey webhooks create https://example.com/webhooks --account acme"
             >
-              With one, a customer&apos;s backend is told when a run ends or a credential is there, instead of
+              With one, an account&apos;s backend is told when a run ends or a credential is there, instead of
               polling.
             </EmptyState>
           ) : (
@@ -75,21 +76,22 @@ function DeadNote({ of: dead }: { readonly of: readonly Webhook[] }) {
       : `${dead.length} endpoints were disabled, because they failed`;
   return (
     <Note tone="bad" title={title}>
-      {dead.length === 1 ? "Its events are" : "Their events are"} no longer delivered. Enable an endpoint when
-      it works again.
+      {dead.length === 1 ? "Its events are" : "Their events are"} no longer delivered. Repair the receiver
+      first, then enable the endpoint.
       <List size="sm" mt="xs">
-        {dead.map(({ id, url }) => (
-          <List.Item key={id}>
+        {dead.map((webhook) => (
+          <List.Item key={webhook.id}>
             <Anchor
               component={Link}
-              href={`/webhooks/${id}`}
+              href={`/webhooks/${webhook.id}`}
               size="sm"
               underline="always"
               display="inline-block"
               py={4}
             >
-              {url}
+              {webhook.url}
             </Anchor>
+            : {describeDeath(webhook)}
           </List.Item>
         ))}
       </List>

@@ -1,12 +1,10 @@
-import { Text } from "@mantine/core";
+import { List, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import { ENDPOINT_STATE_NAMES as names, endpointState, type EndpointState } from "#domain/labels/webhooks.ts";
-import type { listWebhooks } from "../api/operations.ts";
-import type { AnswerOf } from "../api/request.ts";
 import { Note } from "../parts/note.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
-
-export type Webhook = AnswerOf<typeof listWebhooks>["items"][number];
+import type { Webhook } from "./webhook-death.ts";
 
 const stateOf = (webhook: Webhook): EndpointState =>
   endpointState({
@@ -14,10 +12,6 @@ const stateOf = (webhook: Webhook): EndpointState =>
     failingSince: webhook.failing_since,
     hasSecret: webhook.has_secret,
   });
-
-/** It was disabled because of its answers, not by an operator. */
-export const isDead = ({ disabled_reason: reason }: Webhook): boolean =>
-  reason === "gone" || reason === "failing";
 
 const TONES: Readonly<Record<EndpointState, string>> = {
   active: "good",
@@ -50,8 +44,14 @@ export function WebhookState({ of: webhook }: { readonly of: Webhook }) {
   );
 }
 
-/** Why an endpoint gets nothing, and what helps; nothing where all is well. */
-export function WebhookTrouble({ of: webhook }: { readonly of: Webhook }) {
+/** Why an endpoint gets nothing, and what helps (`children`); nothing where all is well. */
+export function WebhookTrouble({
+  of: webhook,
+  children,
+}: {
+  readonly of: Webhook;
+  readonly children: ReactNode;
+}) {
   const { disabled_at: at, disabled_reason: reason, failing_since: since } = webhook;
   if (at !== null && reason !== null)
     return (
@@ -73,7 +73,16 @@ export function WebhookTrouble({ of: webhook }: { readonly of: Webhook }) {
             Every attempt of five days failed, until <Time at={at} />.{" "}
           </>
         )}
-        Events that happen now are not kept for it. Undelivered events wait until it is enabled.
+        {reason !== "operator" && "Repair the receiver first, then enable the endpoint."}
+        <List size="sm" my="xs">
+          <List.Item>
+            Events that happened before it was disabled wait, and are sent once it is enabled.
+          </List.Item>
+          <List.Item>
+            Events that happen while it is disabled are not kept for it, and are lost to it.
+          </List.Item>
+        </List>
+        {children}
       </Note>
     );
   if (!webhook.has_secret)

@@ -25,12 +25,14 @@ import { Time } from "../parts/time.tsx";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
 import { EventsButton } from "./webhook-form.tsx";
 import { Events, NewSecret } from "./webhook-list.tsx";
-import { WebhookState, WebhookTrouble, type Webhook } from "./webhook-state.tsx";
+import type { Webhook } from "./webhook-death.ts";
+import { WebhookState, WebhookTrouble } from "./webhook-state.tsx";
 
 const changes = [keyOf(listWebhooks), keyOf(listWebhookDeliveries)];
 
 export function WebhookPage() {
   const { webhookId = "" } = useParams();
+  const { may } = useSignedIn();
   const webhooks = useRead(listWebhooks, { query: { account: undefined } }, { everyMs: OFTEN_MS });
   const webhook = webhooks.data?.items.find(({ id }) => id === webhookId);
   return (
@@ -55,7 +57,9 @@ export function WebhookPage() {
             <EmptyState title="No such endpoint">It may have been deleted.</EmptyState>
           ) : (
             <Stack gap="xl">
-              <WebhookTrouble of={webhook} />
+              <WebhookTrouble of={webhook}>
+                {may("webhook.manage") && <SwitchButton webhook={webhook} />}
+              </WebhookTrouble>
               <Section title="About">
                 <About webhook={webhook} />
               </Section>
@@ -102,7 +106,7 @@ function WebhookActions({ of: webhook }: { readonly of: Webhook }) {
         <>
           {!webhook.is_from_document && <EventsButton webhook={webhook} />}
           <RotateButton webhook={webhook} />
-          <SwitchButton webhook={webhook} />
+          {isEnabled && <SwitchButton webhook={webhook} />}
           {!webhook.is_from_document && <DeleteButton webhook={webhook} />}
         </>
       )}
@@ -204,11 +208,12 @@ function SwitchButton({ webhook: { id, url, disabled_at: at } }: { readonly webh
       input={input}
       changes={changes}
       label="Enable"
+      isPrimary
       title="Enable this endpoint?"
       action="Enable"
       done="The endpoint was enabled."
     >
-      <b>{url}</b> gets events again, and what has waited for it.
+      <b>{url}</b> gets events again, and what has waited for it. If it still fails, it is disabled again.
     </AskButton>
   );
 }
@@ -221,6 +226,7 @@ function DeleteButton({ webhook: { id, url } }: { readonly webhook: Webhook }) {
       input={{ params: { webhookId: id } }}
       changes={changes}
       label="Delete"
+      isDanger
       title="Delete this endpoint permanently?"
       action="Delete permanently"
       done="The endpoint was deleted."

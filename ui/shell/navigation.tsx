@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { listProposals, listReviews, listWebhooks, listWriteGroups } from "../api/operations.ts";
-import { isDead } from "../pages/webhook-state.tsx";
+import { isDead } from "../pages/webhook-death.ts";
 import { GROUPS, ROUTES, type Route } from "../routes.tsx";
 import { OwnMenu } from "./own-menu.tsx";
 import { RunSearch } from "./run-search.tsx";
