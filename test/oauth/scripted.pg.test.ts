@@ -145,7 +145,7 @@ test("a secret that is not there, and a server that is not there: nobody leaves,
     ["strat_unset", /the account has no secret NOBODY; set it: latchkey secrets set/],
     ["strat_down", /the connection to 127.0.0.1:1 failed/],
   ] as const) {
-    await assert.rejects(leave(id), /stayed: 502.*<bdi>Scripted<\/bdi> is not connected/s);
+    await assert.rejects(leave(id), /stayed: 502.*could not be finished/s);
     assert.match(logs(), reason);
   }
 });
