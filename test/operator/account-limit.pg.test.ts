@@ -236,7 +236,7 @@ for (const holder of HOLDERS)
     ]);
   });
 
-test("a stream of changes tells of the own accounts only", async () => {
+test("a stream of changes is limited to the operator's accounts", async () => {
   const someone = await stage.operator("viewer", ["acme"]);
   const { cookie } = await stage.holding(someone);
   const hangUp = new AbortController();

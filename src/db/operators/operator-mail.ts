@@ -1,7 +1,7 @@
 import type { Database } from "#db/connection/pool.ts";
 import type { OperatorEventType } from "#domain/webhook.ts";
 
-/** What a mail tells of one account: how many events of a type there were. */
+/** A line of a mail: the number of events of a type in an account. */
 export interface ToldEvents {
   /** Slug; null: an endpoint of the operators. */
   readonly account: string | null;
