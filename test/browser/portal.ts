@@ -11,7 +11,16 @@ export function openPortal(
 ): { endSessions(): void } {
   let isOver = false;
   const page: Answer = { html: PAGE };
-  for (const path of ["/login", "/invoices", "/statement", "/twins", "/robot", "/opener", "/window"])
+  for (const path of [
+    "/login",
+    "/invoices",
+    "/statement",
+    "/twins",
+    "/robot",
+    "/opener",
+    "/window",
+    "/covered",
+  ])
     target.on(`GET ${path}`, page);
   target.on("GET /frame", {
     html: "<label>Search <input oninput=\"echo.textContent = 'echo: ' + this.value\"></label><p id=echo></p>",
@@ -112,6 +121,11 @@ const pages = {
     document.querySelector("#menu").onmouseenter = () => say("menu");
   },
   "/twins"() { draw("<button>Save draft</button><button>Save all</button><button disabled>Send</button>"); },
+  "/covered"() {
+    draw('<button>Show</button><p id=shown></p>');
+    main.querySelector("button").onclick = () => (document.querySelector("#shown").textContent = "shown");
+    banner();
+  },
   "/opener"() {
     draw('<button>Choose</button><p id=chosen></p>');
     main.querySelector("button").onclick = () => open("/window");

@@ -90,7 +90,10 @@ login:
   const file = write(
     "invoices.yaml",
     blueprint(
-      `      - goto: /moved
+      `      - goto: /covered
+      # Under the banner that the login dismisses.
+      - click: { role: button, name: Show }
+      - goto: /moved
       - repeat:
           steps:
             - extract: { rows: { css: "tbody tr" }, columns: { no: .no, total: .total } }

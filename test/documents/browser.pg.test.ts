@@ -54,6 +54,16 @@ const BY_PAGES = blueprint(
           next:
             - click: { role: button, name: Next }`,
 );
+const COVERED = blueprint(
+  "covered",
+  `  - id: read
+    type: browser
+    credential: portal
+    steps:
+      - goto: /covered
+      - click: { role: button, name: Show }
+      - extract: { fields: { shown: "#shown" } }`,
+);
 const CHANGED = blueprint(
   "changed",
   `  - id: read
@@ -113,7 +123,8 @@ let portal: ReturnType<typeof openPortal>;
 let hasCode = false;
 
 before(async () => {
-  const documents = [STRATEGY, SHORT, BY_REQUESTS, BY_PAGES, CHANGED, SHORT_PAGES, FLAKY, FORM, BY_COOKIE];
+  const reading = [BY_REQUESTS, BY_PAGES, SHORT_PAGES, BY_COOKIE, COVERED];
+  const documents = [STRATEGY, SHORT, FORM, ...reading, CHANGED, FLAKY];
   program = await openProgram();
   bench = await openBench(documents, undefined, { LATCHKEY_BROWSER: program.path });
   portal = openPortal(bench.target, { hasCode: () => hasCode });
@@ -139,6 +150,11 @@ test("one login by browser: 10,000 records by requests, then rows by pages, from
   assert.deepEqual(opened.map(({ action }) => action).slice(0, 2), ["credential.open", "credential.send"]);
   const kept = await db.query<{ text: string }>("select run_step::text as text from run_step");
   for (const { text } of kept) for (const secret of [PASSWORD, TOKEN]) assert.ok(!text.includes(secret));
+});
+
+test("a banner that the login dismisses is dismissed in a node, where it may appear first", async () => {
+  const credential_id = await bench.connect("strat_portal", { email: EMAIL, password: PASSWORD });
+  assert.deepEqual(dataOf(await bench.run("covered", { credential_id })), [{ shown: "shown" }]);
 });
 
 test("a password that is refused fails the login, and counts; a page that has changed is another failure", async () => {

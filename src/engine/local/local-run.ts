@@ -6,6 +6,8 @@ import type { Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
 import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { ShownAnswer } from "#domain/shown-answer.ts";
+import { dismissedIn } from "#answers/browser/click-away.ts";
+import type { LocatorConfig } from "#answers/browser/locator.ts";
 import { resourcesOf, type Strategy } from "#domain/strategy.ts";
 import { StepFailure } from "#answers/browser/step-failure.ts";
 import type { Value } from "#domain/value.ts";
@@ -252,7 +254,7 @@ async function openTargets(
           leaves.addPassing(cookieSecrets(cookies));
         },
       },
-      { browsers, resources: resourcesOf(strategy), tape },
+      { browsers, resources: resourcesOf(strategy), dismissed: dismissedIn(strategy.login), tape },
     );
     const { browser } = session.reveal();
     if (asked.pages !== null && browser !== undefined)
@@ -292,7 +294,11 @@ function replayedTargets(
   // One queue for all targets: method, URL and body identify a request, whichever node sends it.
   const send = replayTarget(exchanges);
   const tape = pages && replayPages(pages);
-  const replayed = (origins: readonly string[], slot: string | null): TargetSession => {
+  const replayed = (
+    origins: readonly string[],
+    slot: string | null,
+    dismissed: readonly LocatorConfig[] = [],
+  ): TargetSession => {
     const jar = openJar();
     return {
       send: async (request) => await send(request, origins),
@@ -306,7 +312,7 @@ function replayedTargets(
           extracted: { secret: [], open: [] },
           browser: (slot !== null && pages?.storage[slot]) || undefined,
         });
-        const means = { browsers, origins, resources: [], login, jar, beforeHop: null, tape };
+        const means = { browsers, origins, resources: [], dismissed, login, jar, beforeHop: null, tape };
         return await browseAs({ ...means, nets: () => nets, ...may }, signal, work);
       },
       close: async () => {},
@@ -314,10 +320,10 @@ function replayedTargets(
   };
   return {
     targets: new Map(
-      blueprint.credentials.map(({ slot }) => [
-        slot,
-        replayed(must(strategies.get(slot), `the strategy of ${slot}`).hosts, slot),
-      ]),
+      blueprint.credentials.map(({ slot }) => {
+        const { hosts: own, login } = must(strategies.get(slot), `the strategy of ${slot}`);
+        return [slot, replayed(own, slot, dismissedIn(login))];
+      }),
     ),
     publicTarget: replayed(hosts, null),
     redact: makeRedactor([]),

@@ -1,4 +1,6 @@
+import { clickAway } from "#answers/browser/click-away.ts";
 import type { ConditionConfig } from "#answers/browser/condition-config.ts";
+import { locate, type LocatorConfig } from "#answers/browser/locator.ts";
 import { StepFailure, type StepFailureCode } from "#answers/browser/step-failure.ts";
 import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
@@ -28,6 +30,8 @@ export interface BrowseMeans {
   readonly resources: readonly string[];
   /** The condition by which a page says that the session has ended. */
   readonly expired?: ConditionConfig | null | undefined;
+  /** What the login's steps click away: it may first appear in a node, because the login was over before. */
+  readonly dismissed?: readonly LocatorConfig[] | undefined;
   readonly login: Secret<LoginSession> | null;
   readonly jar: SessionJar;
   /** Records each origin before it receives anything of a credential. */
@@ -49,11 +53,11 @@ export async function browseAs<T>(
   signal: AbortSignal,
   work: (browser: StepBrowser) => Promise<T>,
 ): Promise<T> {
-  return await withBrowser(
-    means,
-    signal,
-    async (browser) => await work(stepBrowser(means, browser, "node", signal)),
-  );
+  return await withBrowser(means, signal, async (browser) => {
+    for (const locator of means.dismissed ?? [])
+      await clickAway(browser.page, locate(browser.page, locator), limits.browserStepMs);
+    return await work(stepBrowser(means, browser, "node", signal));
+  });
 }
 
 /** Opens a browser for a login. Its cookies go into the jar of the login. */

@@ -11,6 +11,7 @@ import type { LoginSession } from "#strategies/define-login.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { openExpiringTarget } from "./expiring-target.ts";
+import { dismissedIn } from "#answers/browser/click-away.ts";
 import type { ConditionConfig } from "#answers/browser/condition-config.ts";
 import { openDestination } from "./destination.ts";
 import { namesOf } from "#engine/document-names.ts";
@@ -185,6 +186,7 @@ function targetOf(
     browsers: services.browsers,
     resources: resourcesOf(strategy),
     expired: expiredOf(strategy),
+    dismissed: dismissedIn(strategy.login),
   };
   const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
     openTarget(services.gate, origins, session, jar, beforeHop, door, browsing);

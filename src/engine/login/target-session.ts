@@ -93,7 +93,7 @@ export interface PageMeans {
 }
 
 /** Where the browsers of nodes come from, and what their pages may load besides the hosts. */
-export type Browsing = Pick<BrowseMeans, "browsers" | "resources" | "expired" | "tape">;
+export type Browsing = Pick<BrowseMeans, "browsers" | "resources" | "expired" | "dismissed" | "tape">;
 
 const NO_BROWSER = "this target has no browser";
 
