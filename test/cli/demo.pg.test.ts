@@ -104,7 +104,7 @@ describe("npm run demo", () => {
         /^Ledgerly, a customer's application: +(\S+)$/m.exec(demo.stdout())?.[1],
         demo.stdout(),
       );
-      assert.match(await (await fetch(app)).text(), /Connect Northwind Supplier Portal/);
+      assert.match(await (await fetch(app)).text(), /<h3>Northwind Supplier Portal<\/h3>/);
       process.kill(Number(pid), "SIGKILL");
       let up = 0;
       for (let tries = 0; tries < 400 && up !== 200; tries++) {

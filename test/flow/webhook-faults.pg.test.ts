@@ -51,9 +51,11 @@ async function countOf(where: string): Promise<number> {
   return row?.total ?? 0;
 }
 
-/** A worker that dies in one of these ways, again and again until it is over. Returns how often. */
-async function dieAgainAndAgain(isOver: () => boolean): Promise<number> {
-  let deaths = 0;
+/** One of each way. */
+const DEATHS = 4;
+
+/** A worker that dies in one of these ways, again and again until it is over. */
+async function dieAgainAndAgain(isOver: () => boolean, died: () => void): Promise<void> {
   for (let round = 0; !isOver(); round++) {
     const way = round % 4;
     const points = ["webhook.before_send=kill:200", "webhook.after_send=kill:20"][way];
@@ -87,10 +89,9 @@ async function dieAgainAndAgain(isOver: () => boolean): Promise<number> {
     }
     await proxy?.close();
     if (proxy !== null) await sleep(3_000);
-    deaths++;
     if (!isDead()) await worker.end("SIGKILL");
+    died();
   }
-  return deaths;
 }
 
 /** The ids that came for each effect, by its type and run. */
@@ -104,7 +105,7 @@ function idsByEffect(): ReadonlyMap<string, ReadonlySet<string>> {
 }
 
 test(
-  `of ${EFFECTS} effects none is lost and none invented, with two workers that are killed and a database that goes away`,
+  `of ${EFFECTS} effects, or more, none is lost and none invented, with two workers that are killed and a database that goes away`,
   LONG,
   async () => {
     const endpoint = await create("/hooks");
@@ -113,10 +114,24 @@ test(
     await installation.serveProcess({}, ["worker"]);
     const caller = openCaller(api.url, await installation.createKey("acme"));
     let isOver = false;
-    const dying = dieAgainAndAgain(() => isOver);
+    let deaths = 0;
+    const dying = dieAgainAndAgain(
+      () => isOver,
+      () => void deaths++,
+    );
+    const orders = EFFECTS / 2 / TOGETHER;
+    let placed = 0;
+    const order = async (): Promise<void> => {
+      assert.equal((await caller.post("/blueprints/list/trigger", { data: "[]" })).status, 202);
+      placed++;
+    };
     const share = async (): Promise<void> => {
-      for (let n = 0; n < EFFECTS / 2 / TOGETHER; n++)
-        assert.equal((await caller.post("/blueprints/list/trigger", { data: "[]" })).status, 202);
+      for (let n = 0; n < orders; n++) {
+        // Each way to die has its part of the effects, and needs some, however slow the machine is to start the next worker.
+        for (const due = Math.floor((n / orders) * (DEATHS + 1)); deaths < due; await sleep(200))
+          await order();
+        await order();
+      }
     };
     await Promise.all(Array.from({ length: TOGETHER }, share));
     await eventually(
@@ -125,7 +140,7 @@ test(
       PATIENCE_MS,
     );
     isOver = true;
-    const deaths = await dying;
+    await dying;
     answer = () => ({ status: 204 });
     // What was under way is due again after its lease, what failed after its delay.
     for (const later of ["2 minutes", "20 minutes", "3 hours", "12 hours"]) {
@@ -138,15 +153,15 @@ test(
     }
     assert.equal(await countOf("webhook_delivery where delivered_at is null"), 0);
     const runs = await db.query<{ id: string }>(`select id from run where status = 'completed'`);
-    assert.equal(runs.length, EFFECTS / 2);
+    assert.equal(runs.length, placed);
     const wanted = runs.flatMap(({ id }) => [`run.completed ${id}`, `run.started ${id}`]);
     const ids = idsByEffect();
     assert.deepEqual([...ids.keys()].toSorted(), wanted.toSorted());
     for (const [effect, { size }] of ids) assert.equal(size, 1, `${effect} has one id`);
     const twice = receiver.received.length - wanted.length;
-    assert.ok(deaths >= 4, `${deaths} deaths`);
+    assert.ok(deaths >= DEATHS, `${deaths} deaths`);
     assert.ok(twice > 0, "something came twice");
-    console.log(`${EFFECTS} effects, ${deaths} deaths of workers, ${twice} deliveries came again`);
+    console.log(`${placed * 2} effects, ${deaths} deaths of workers, ${twice} deliveries came again`);
     await setClock(db, REAL_TIME);
     await runCommand(installation, 0, ["webhooks", "delete", endpoint]);
     await assertInvariants(installation);
