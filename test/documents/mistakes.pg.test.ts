@@ -254,21 +254,32 @@ test("a step that suddenly gives nothing stands beside what it usually gives", a
   await bench.apply(
     blueprint(
       "usual",
-      `- { id: read, type: http, request: { url: "{TARGET}/usual" }, records: items }\n- { id: out, type: output, refKey: out, from: read }`,
+      `- { id: read, type: http, request: { url: "{TARGET}/usual" }, records: items }
+- { id: out, type: output, refKey: out, from: read }
+- { id: more, type: http, request: { url: "{TARGET}/more" }, records: items }
+- { id: rest, type: output, refKey: rest, from: more }`,
       "hosts: ['{TARGET}']",
     ),
   );
-  const give = async (count: number): Promise<string> => {
+  const give = async (count: number, more: 200 | 404 = 200): Promise<string> => {
     bench.target.on("GET /usual", { json: { items: Array.from({ length: count }, (_, n) => ({ n })) } });
-    return (await bench.run("usual")).id;
+    bench.target.on("GET /more", { status: more, json: { items: [] } });
+    const { id, status } = await bench.run("usual");
+    assert.equal(status.status, more === 200 ? "completed" : "failed");
+    return id;
   };
   const ids = [await give(4), await give(6), await give(5), await give(0)];
+  // What a run gave that failed later says nothing of what is usual: with these the median would be 2.
+  await give(1, 404);
+  await give(2, 404);
+  const after = await give(5);
   const shown = async (id: string | undefined) =>
     (await bench.installation.command("runs", "show", id ?? "")).stdout
       .split("\n")
       .find((line) => line.startsWith("read ")) ?? "";
   assert.match(await shown(ids[3]), / 0 \(!\) +5 /);
   assert.match(await shown(ids[2]), / 5 +4 /);
+  assert.match(await shown(after), / 5 +4 /);
   const first = await bench.installation.command("runs", "show", ids[0] ?? "", "--json");
   assert.equal(JSON.parse(first.stdout).steps[0].records_usual, null);
 });
