@@ -29,6 +29,7 @@ const patience = {
   statementTimeoutMs: 60_000,
   queryTimeoutMs: 65_000,
   lockTimeoutMs: 60_000,
+  idleInTransactionTimeoutMs: 60_000,
 };
 /** Held while a template is made: a number that nothing else locks. */
 const templateLockKey = 5_519_720_361;
