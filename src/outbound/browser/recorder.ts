@@ -59,7 +59,7 @@ export interface Recording {
   stop(): Promise<void>;
 }
 
-/** The driver's own recorder. It is not part of its published interface: the driver's version is pinned, and a test records a login. */
+/** The driver's own recorder, which is not part of its published interface (docs/decisions/0040). */
 interface Recordable {
   _startRecording?(
     options: { language: "jsonl" },
