@@ -110,9 +110,10 @@ async function checkBrowser(composition: Composition): Promise<Finding> {
         text: `browser: pages in ${found.version} (${found.path}) can send packets past the egress gate (WebRTC), because this release ignores the switch that forbids it; install another one, or name one in LATCHKEY_BROWSER`,
       };
     const how = found.hasSandbox ? "with its sandbox" : "without its sandbox (LATCHKEY_BROWSER_SANDBOX=off)";
+    const where = found.hasOwnNetwork ? ", in a network of its own," : "";
     return {
       ok: true,
-      text: `browser: ${found.version} (${found.path}) starts ${how}, and sends nothing past the gate`,
+      text: `browser: ${found.version} (${found.path}) starts ${how}${where} and sends nothing past the gate`,
     };
   } catch (error) {
     return { ok: false, text: `browser: ${(error as Error).message}` };

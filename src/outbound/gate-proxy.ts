@@ -6,7 +6,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
 import { pipeline, type Duplex } from "node:stream";
 import type { buildConnector } from "undici";
 import { must } from "#lib/assert.ts";
@@ -44,8 +44,13 @@ const PROXY_HEADERS = /^(proxy-.*|connection|keep-alive|te|trailer|upgrade)$/;
 /**
  * The gate for programs that speak HTTP by themselves: CONNECT for tunnels (TLS, WebSockets), and whole URLs for `http:`. Names
  * are looked up here, once for each connection, and addresses are checked by the same rules as those of our own requests.
+ * `listener`: one that listens already, on loopback of the program's own network.
  */
-export async function openGateProxy(connectTo: ConnectTo, policy: ProxyPolicy): Promise<GateProxy> {
+export async function openGateProxy(
+  connectTo: ConnectTo,
+  policy: ProxyPolicy,
+  listener?: Server,
+): Promise<GateProxy> {
   const [username, password] = ["latchkey", randomBytes(32).toString("base64url")];
   const expected = Buffer.from(`Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`);
   const isKnown = ({ headers }: IncomingMessage): boolean => {
@@ -72,7 +77,9 @@ export async function openGateProxy(connectTo: ConnectTo, policy: ProxyPolicy): 
     .on("request", (asked, answer) => void forward(asked, answer, isKnown, reach))
     .on("connect", (asked, client, head) => void tunnel(asked, client, head, isKnown, reach))
     .on("upgrade", (_asked, client) => client.destroy());
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) =>
+    server.once("error", reject).listen(listener ?? { port: 0, host: "127.0.0.1" }, resolve),
+  );
   const { port } = server.address() as AddressInfo;
   return {
     server: `http://127.0.0.1:${port}`,

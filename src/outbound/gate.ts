@@ -1,3 +1,4 @@
+import type { Server } from "node:net";
 import { Agent, Pool, type Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -78,7 +79,7 @@ export interface Gate {
    */
   present(certificate: ClientCertificate): Gate;
   /** Opens a proxy on loopback, whose connections follow the same rules, for a program that can't use `send`. The caller must close it. */
-  openProxy(policy: ProxyPolicy): Promise<GateProxy>;
+  openProxy(policy: ProxyPolicy, listener?: Server): Promise<GateProxy>;
   /** Closes all connections at once. */
   close(): Promise<void>;
 }
@@ -139,8 +140,8 @@ function gateOver(own: GateRules, certificate: ClientCertificate | null): Gate {
       }
     },
     present: (other) => gateOver(own, other),
-    openProxy: async (policy) =>
-      await openGateProxy((origin) => checkedConnect(origin, rules, resolve, null), policy),
+    openProxy: async (policy, listener) =>
+      await openGateProxy((origin) => checkedConnect(origin, rules, resolve, null), policy, listener),
     close: () => agent.destroy(),
   };
 }

@@ -35,6 +35,7 @@ export async function openStage(
       max: 2,
       memoryBytes: 2 ** 30,
       sandbox: true,
+      network: "host",
       uids: { first: 61_184, count: 100 },
     },
   });

@@ -14,6 +14,7 @@ import { openLog } from "#lib/log.ts";
 import { Secret } from "#lib/secret.ts";
 import { openBrowsers } from "#outbound/browser/browsers.ts";
 import { openGate } from "#outbound/gate.ts";
+import { testInAll } from "../tiers.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { EMAIL, openPortal, PASSWORD, TOKEN } from "./portal.ts";
 import { doSteps, openStage, type Stage } from "./stage.ts";

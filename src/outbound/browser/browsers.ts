@@ -26,6 +26,8 @@ export interface BrowserSettings {
   /** Only the operator may turn it off. */
   readonly sandbox: boolean;
   readonly uids: UidRange;
+  /** `own`: each browser has a network in which there is the gate's proxy and nothing else. */
+  readonly network: "host" | "own";
   /** For `latchkey run --headed`. */
   readonly window?: BrowserWindow | undefined;
 }
@@ -42,6 +44,7 @@ export interface BrowserCheck {
   readonly path: string;
   readonly version: string;
   readonly hasSandbox: boolean;
+  readonly hasOwnNetwork: boolean;
   /** Whether pages can send something past the gate. */
   readonly leaks: boolean;
 }
@@ -73,6 +76,7 @@ export function openBrowsers(options: {
   const { gate, settings, log, folder = tmpdir() } = options;
   const open = new Watch();
   const isShown = settings.window !== undefined;
+  const hasOwnNetwork = settings.network === "own";
   const find = async (): Promise<string | null> => await findChromium(settings.program, isShown);
   const places = new Places(settings.max);
   const take = async (request: BrowserRequest): Promise<readonly [folder: RunFolder, leave: () => void]> => {
@@ -87,7 +91,7 @@ export function openBrowsers(options: {
   const openOne = async (program: string, request: BrowserRequest): Promise<OpenBrowser> => {
     const [runFolder, leave] = await take(request);
     const { sandbox, memoryBytes, window } = settings;
-    const means = { gate, program, sandbox, memoryBytes, window, folder: runFolder };
+    const means = { gate, program, sandbox, hasOwnNetwork, memoryBytes, window, folder: runFolder };
     let browser: WatchedBrowser | null = null;
     browser = await launchBrowser(means, request, () => {
       // Null: it did not start.
@@ -120,7 +124,7 @@ export function openBrowsers(options: {
         const leaks = await findLeak(browser.page).catch((error: unknown) => {
           throw browser.explain(error);
         });
-        return { path: program, version, hasSandbox: settings.sandbox, leaks };
+        return { path: program, version, hasSandbox: settings.sandbox, hasOwnNetwork, leaks };
       } finally {
         await browser.close();
       }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { BrowserError } from "./browser-error.ts";
 import { findHome, loadDriver } from "./driver.ts";
-import { isExecutable } from "./launcher.ts";
+import { ENVIRONMENT, isExecutable } from "./system-programs.ts";
 
 const run = promisify(execFile);
 
@@ -50,7 +50,7 @@ export async function readVersion(path: string): Promise<string> {
   try {
     const { stdout } = await run(path, ["--version"], {
       timeout: VERSION_MS,
-      env: { PATH: "/usr/bin:/bin" },
+      env: ENVIRONMENT,
     });
     return stdout.trim().slice(0, 100);
   } catch {

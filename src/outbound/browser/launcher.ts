@@ -1,35 +1,43 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { BrowserError } from "./browser-error.ts";
+import { requireOwnNetwork } from "./own-network.ts";
 import { PID_FILE, type RunFolder } from "./run-folder.ts";
+import { ENVIRONMENT, programPath } from "./system-programs.ts";
 
 const run = promisify(execFile);
 
-const SYSTEM_FOLDERS = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
 const PROBE_MS = 10_000;
 /** The longest file that a browser may write, in bytes. */
 const FILE_BYTES_MAX = 1_073_741_824;
 
-export interface LaunchLimits {
+export interface LaunchTerms {
   /** The most data that one process may have, in bytes. */
   readonly processBytes: number;
+  /** Whether it has a network of its own. */
+  readonly hasOwnNetwork: boolean;
 }
 
-/**
- * Writes the file that the driver starts in place of Chromium, because the driver can't change the user of what it starts. It gives
- * none of our environment on, allows neither core dumps nor long files, and ties the browser's life to ours. The kernel forgets
- * who is to be killed with whom when a process changes its user, so the call that changes the user says it again.
- */
-export async function writeLauncher(
-  folder: RunFolder,
-  program: string,
-  limits: LaunchLimits,
+/** All that a browser has of an environment: nothing of ours. */
+export const environmentOf = (
+  { home }: RunFolder,
   display: Readonly<Record<string, string>> = {},
-): Promise<string> {
-  const { uid, home } = folder;
+): Record<string, string> => ({
+  ...ENVIRONMENT,
+  HOME: home,
+  TMPDIR: home,
+  ...display,
+});
+
+/**
+ * Writes the file that the driver starts in place of Chromium, because the driver can't change the user of what it starts. It
+ * allows neither core dumps nor long files, and ties the browser's life to ours. The kernel forgets who is to be killed with whom
+ * when a process changes its user, so the call that changes the user says it again.
+ */
+export async function writeLauncher(folder: RunFolder, program: string, terms: LaunchTerms): Promise<string> {
+  const { uid } = folder;
   const setpriv = programPath("setpriv");
   if (setpriv === null)
     throw new BrowserError("browser_missing", "A browser needs setpriv. Install util-linux 2.33 or later.");
@@ -45,32 +53,20 @@ export async function writeLauncher(
           "--pdeathsig=KILL",
           "--",
         ];
-  const namespace = uid === null ? null : await findPidNamespace();
-  const environment = {
-    PATH: "/usr/bin:/bin",
-    LANG: "C.UTF-8",
-    HOME: home,
-    TMPDIR: home,
-    ...display,
-  };
-  const command = [
-    "env",
-    "-i",
-    ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
-    setpriv,
-    "--pdeathsig=KILL",
-    "--",
-    ...(namespace ?? []),
-    ...own,
-    program,
+  if (terms.hasOwnNetwork) await requireOwnNetwork();
+  const namespaces = [
+    ...(terms.hasOwnNetwork ? ["--net"] : []),
+    ...(uid !== null && (await mayUnsharePids()) ? PID_NAMESPACE : []),
   ];
+  const apart = namespaces.length === 0 ? [] : [programPath("unshare") ?? "unshare", ...namespaces, "--"];
+  const command = [setpriv, "--pdeathsig=KILL", "--", ...apart, ...own, program];
   const file = join(folder.path, "launch");
-  await writeFile(file, script(folder, command, limits), { mode: 0o700, flag: "wx" });
+  await writeFile(file, script(folder, command, terms), { mode: 0o700, flag: "wx" });
   return file;
 }
 
 /** `--user-data-dir` is replaced: the driver makes that folder where it likes, and as a user that the browser is not. */
-function script({ path, home }: RunFolder, command: readonly string[], limits: LaunchLimits): string {
+function script({ path, home }: RunFolder, command: readonly string[], terms: LaunchTerms): string {
   return `#!/bin/sh
 read -r stat < /proc/$$/stat
 read -r boot < /proc/sys/kernel/random/boot_id
@@ -88,7 +84,7 @@ for given; do
 done
 ulimit -c 0
 ulimit -f ${Math.floor(FILE_BYTES_MAX / 512)}
-ulimit -d ${Math.floor(limits.processBytes / 1_024)}
+ulimit -d ${Math.floor(terms.processBytes / 1_024)}
 cd ${quote(home)} || exit 1
 exec ${command.map(quote).join(" ")} "$@"
 `;
@@ -96,31 +92,19 @@ exec ${command.map(quote).join(" ")} "$@"
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-let pidNamespace: Promise<readonly string[] | null> | null = null;
+/** When the first process of a pid namespace ends, the kernel ends all of them. */
+const PID_NAMESPACE = ["--pid", "--fork", "--kill-child=KILL"];
 
-/** The command that gives a program a pid namespace: when its first process ends, the kernel ends all of them. Null: not here. */
-async function findPidNamespace(): Promise<readonly string[] | null> {
-  pidNamespace ??= (async () => {
+let unsharing: Promise<boolean> | null = null;
+
+async function mayUnsharePids(): Promise<boolean> {
+  unsharing ??= (async () => {
     const unshare = programPath("unshare");
-    if (unshare === null) return null;
-    const command = [unshare, "--pid", "--fork", "--kill-child=KILL", "--"];
-    return await run(unshare, [...command.slice(1), "true"], { timeout: PROBE_MS }).then(
-      () => command,
-      () => null,
+    if (unshare === null) return false;
+    return await run(unshare, [...PID_NAMESPACE, "--", "true"], { timeout: PROBE_MS }).then(
+      () => true,
+      () => false,
     );
   })();
-  return await pidNamespace;
-}
-
-function programPath(name: string): string | null {
-  return SYSTEM_FOLDERS.map((folder) => join(folder, name)).find(isExecutable) ?? null;
-}
-
-export function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return await unsharing;
 }

@@ -2,6 +2,7 @@ import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { must } from "#lib/assert.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { GateError } from "#outbound/gate-error.ts";
@@ -12,7 +13,8 @@ import { watchConsole } from "./console-errors.ts";
 import { loadDriver } from "./driver.ts";
 import { explainFailure, explainStart } from "./explain.ts";
 import { fillSecret, type SecretField } from "./fill-secret.ts";
-import { writeLauncher } from "./launcher.ts";
+import { environmentOf, writeLauncher } from "./launcher.ts";
+import { listenInNetworkOf } from "./own-network.ts";
 import { takePicture, type PictureRequest } from "./picture.ts";
 import { ownMemoryOf, ProcessTree, type Processes } from "./process-tree.ts";
 import { admitConnection, hostsOf, mayBeDocument, type Reach } from "./reach.ts";
@@ -76,6 +78,7 @@ export interface BrowserMeans {
   readonly program: string;
   readonly folder: RunFolder;
   readonly sandbox: boolean;
+  readonly hasOwnNetwork: boolean;
   /** Limit of all its processes together, and of each, in bytes. */
   readonly memoryBytes: number;
   readonly window?: BrowserWindow | undefined;
@@ -95,15 +98,14 @@ export interface WatchedBrowser extends OpenBrowser {
 }
 
 /**
- * Switches besides the driver's own (docs/decisions/0038). Each closes a way around the gate, and a test is red without it. Of the
- * first two, a headless shell heeds one and a full Chromium the other.
+ * Switches besides the driver's own (docs/decisions/0038). Each closes a way around the gate, and a test is red without it
+ * (test/outbound/browser/switches.e2e.ts). Of the first two, a headless shell heeds one and a full Chromium the other.
  */
 const SWITCHES = [
   "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
   "--webrtc-ip-handling-policy=disable_non_proxied_udp",
   "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
   "--site-per-process",
-  "--disable-quic",
 ];
 /** What Chromium asks for on its own account goes here: nowhere. */
 const NOWHERE = "http://nowhere.invalid:1";
@@ -157,23 +159,18 @@ class BrowserLife implements WatchedBrowser {
   }
 
   async start(): Promise<void> {
-    const { gate, folder, program, sandbox, memoryBytes, window } = this.#means;
+    const { folder, program, sandbox, hasOwnNetwork, memoryBytes, window } = this.#means;
     if (this.#request.signal.aborted) this.#cancel();
     const { chromium } = await loadDriver();
-    this.#proxy = await gate.openProxy({
-      admit: async (url, isTunnel) => await this.#admit(url, isTunnel),
-      refused: (url) => this.#refused.add(url.origin, null),
-    });
     const processBytes = Math.max(memoryBytes, PROCESS_BYTES_MIN);
-    const launcher = await writeLauncher(folder, program, { processBytes }, window?.environment);
+    const launcher = await writeLauncher(folder, program, { processBytes, hasOwnNetwork });
     this.#throwIfOver();
     const started = chromium.launch({
       executablePath: launcher,
-      env: {},
+      env: environmentOf(folder, window?.environment),
       artifactsDir: folder.artifacts,
       chromiumSandbox: sandbox,
-      headless: window === undefined,
-      ...(window !== undefined && { slowMo: window.slowMs }),
+      ...(window !== undefined && { headless: false, slowMo: window.slowMs }),
       proxy: { server: NOWHERE },
       args: SWITCHES,
       timeout: Math.min(START_MS, this.#request.timeoutMs),
@@ -185,13 +182,23 @@ class BrowserLife implements WatchedBrowser {
     this.#browser = await started.catch((error: unknown) => {
       throw this.#failure ?? explainStart(error, program, folder.uid);
     });
-    this.#findTree();
+    const tree = must(this.#findTree(), "the launcher writes its pid");
     this.#throwIfOver();
     this.#browser.once("disconnected", () =>
       this.#end(new BrowserError("browser_crashed", "the browser ended by itself")),
     );
+    this.#proxy = await this.#openProxy(tree);
     await this.#openContext(this.#browser, this.#proxy);
     this.#throwIfOver();
+  }
+
+  async #openProxy({ root }: ProcessTree): Promise<GateProxy> {
+    const { gate, hasOwnNetwork } = this.#means;
+    const policy = {
+      admit: async (url: URL, isTunnel: boolean) => await this.#admit(url, isTunnel),
+      refused: (url: URL) => this.#refused.add(url.origin, null),
+    };
+    return await gate.openProxy(policy, hasOwnNetwork ? await listenInNetworkOf(root) : undefined);
   }
 
   async #openContext(browser: Browser, proxy: GateProxy): Promise<void> {

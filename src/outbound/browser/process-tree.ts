@@ -37,12 +37,13 @@ function readEntry(pid: string): Entry | null {
 
 /** The processes that one browser has started so far, also those whose parent has ended. */
 export class ProcessTree {
-  readonly #root: number;
+  /** The pid of the first process. */
+  readonly root: number;
   readonly #seen = new Map<number, string>();
 
   /** `root`: the first process, which leads a group of its own. */
   constructor(root: number) {
-    this.#root = root;
+    this.root = root;
   }
 
   /** Adds what was started since the last look, and forgets what has ended. Returns the pids. */
@@ -52,7 +53,7 @@ export class ProcessTree {
     for (let before = -1; before < this.#seen.size;) {
       before = this.#seen.size;
       for (const [pid, { parent, group, startedAt }] of processes)
-        if (pid === this.#root || group === this.#root || this.#seen.has(parent))
+        if (pid === this.root || group === this.root || this.#seen.has(parent))
           this.#seen.set(pid, startedAt);
     }
     return [...this.#seen.keys()];
@@ -61,7 +62,7 @@ export class ProcessTree {
   /** Ends all of them. Those that were started while it looked are in the group, or found by the next look. */
   kill(): void {
     const seen = this.look();
-    send(-this.#root);
+    send(-this.root);
     for (const pid of seen) send(pid);
     for (const pid of this.look()) send(pid);
   }

@@ -37,6 +37,13 @@ export const BROWSER_SETTINGS: readonly Setting[] = [
       "Chromium's own sandbox. off: pages run without it, where the machine or the container allows no user namespaces.",
   },
   {
+    name: "LATCHKEY_BROWSER_NETWORK",
+    type: "host | own",
+    default: "host",
+    description:
+      "own: each browser has a network of its own, in which there is nothing but the egress gate. For a worker that runs as root, with unshare, nsenter and ip.",
+  },
+  {
     name: "LATCHKEY_BROWSER_UIDS",
     type: "FIRST-LAST",
     default: `${UIDS.first}-${UIDS.last}`,
@@ -59,6 +66,7 @@ export function readBrowser(checked: Checked): BrowserSettings {
     max: checked("LATCHKEY_BROWSERS", whole(1, 100), "a number from 1 to 100", half),
     memoryBytes: memory * MEBIBYTE,
     sandbox: checked("LATCHKEY_BROWSER_SANDBOX", oneOf(["on", "off"]), "on or off", "on") === "on",
+    network: checked("LATCHKEY_BROWSER_NETWORK", oneOf(["host", "own"]), "host or own", "host"),
     uids: checked("LATCHKEY_BROWSER_UIDS", uidRange, "a range of user ids like 61184-65519", {
       first: UIDS.first,
       count: UIDS.last - UIDS.first + 1,

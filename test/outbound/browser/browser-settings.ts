@@ -5,5 +5,6 @@ export const SETTINGS: Omit<BrowserSettings, "program"> = {
   max: 2,
   memoryBytes: 1_073_741_824,
   sandbox: true,
+  network: "host",
   uids: { first: 61_184, count: 64 },
 };
