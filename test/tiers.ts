@@ -50,6 +50,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "Verdaccio and Node-RED, 180 MB installed; instead a portal that is drawn by script (documents/browser)",
   "test/outbound/browser/chromiums.e2e.ts":
     "Debian's two Chromiums, a gigabyte unpacked; instead the Chromium of the tests, as their user (documents/browser)",
+  "test/outbound/browser/switches.e2e.ts":
+    "a Chromium with and without each of 25 switches and options; instead what all of them close together (outbound/browser/egress, documents, processes)",
   "test/sdk/typescript-package.test.ts":
     "packed, installed, and a million records; instead the sources against a service (sdk/typescript)",
   "test/sdk/typescript-browser.e2e.ts":
@@ -79,6 +81,8 @@ export const NAMED_ONLY: Readonly<Record<string, string>> = {
 export const OWN_PROCESS: Readonly<Record<string, string>> = {
   "test/flow/traces.pg.test.ts": "an SDK of OpenTelemetry is of the whole process",
   "test/outbound/browser/processes.e2e.ts": "it has a folder for temporary files of its own",
+  "test/outbound/browser/switches.e2e.ts":
+    "starts every browser without a part, and has a folder for temporary files",
   "test/nodes/node-files.test.ts": "adds node types, which a process has until its end",
   "test/simulator/simulator.pg.test.ts":
     "replaces the process's ids, times of ids and chance by those of a seed",
