@@ -73,7 +73,10 @@ export interface LoginContext {
   readonly expressions: BoundExpressions;
   /** Sends with the jar's cookies, and keeps the cookies of the answer. */
   send(request: OutboundRequest): Promise<OutboundResponse>;
-  /** Opens a browser that reaches the strategy's hosts, and closes it afterwards. Throws LoginFailure if there is none. */
+  /**
+   * Opens a browser that reaches the strategy's hosts, and closes it afterwards; within a session, with its cookies and storage. Throws
+   * StepFailure if there is none.
+   */
   browse<T>(work: (browser: LoginBrowser) => Promise<T>): Promise<T>;
   /** Calls a function with a context whose requests use this session: its headers, parameters and certificate. */
   within<T>(session: LoginSession, work: (context: LoginContext) => Promise<T>): Promise<T>;

@@ -68,6 +68,39 @@ test("the documents of docs/browser.md are accepted, and so is the example of ea
   }
 });
 
+test("a check is a request or steps with an `expect`, and its steps are checked like all others", () => {
+  const problems = (given: string): readonly string[] =>
+    problemsOf(ACCOUNT + LOGIN.replace(/^ {2}check: .*$/m, `  check: ${given}`)).map((problem) =>
+      problem.replace(/^\d+:\d+ /, ""),
+    );
+  const shown = "{ expect: { visible: { role: heading, name: Account } } }";
+  assert.deepEqual(problems(`{ steps: [{ goto: /account }, ${shown}] }`), []);
+  for (const [given, problem] of [
+    ["{}", "login.check needs `request` or `steps`"],
+    [
+      `{ request: { url: /me }, steps: [${shown}] }`,
+      "login.check.request can't stand beside `steps`; a check is a request or steps",
+    ],
+    [
+      `{ expect: { status: [200] }, steps: [${shown}] }`,
+      "login.check.expect can't stand beside `steps`; a check is a request or steps",
+    ],
+    [
+      "{ steps: [{ goto: /account }] }",
+      "login.check.steps must have an `expect`, which says what only a session shows",
+    ],
+    [
+      `{ steps: [{ goto: "https://elsewhere.example/" }, ${shown}] }`,
+      "login.check.steps[0].goto `https://elsewhere.example` is not among the `hosts` of this strategy; they are `https://portal.example.com`; write a path like `/api/items`, or add the origin there",
+    ],
+    [
+      `{ steps: [{ clik: {} }, ${shown}] }`,
+      "login.check.steps[0].clik unknown key `clik`; did you mean `click`?",
+    ],
+  ] as const)
+    assert.deepEqual(problems(given), [problem], given);
+});
+
 const LOGIN_MISTAKES: readonly (readonly [step: string, problem: string])[] = [
   ["clik: { role: button }", "1:7 login.steps[0].clik unknown key `clik`; did you mean `click`?"],
   [

@@ -115,6 +115,18 @@ const SHORT = STRATEGY.replace("strat_portal", "strat_short").replace(
   "  check: { request: { url: /api/me } }\n",
   '  expired: { url: "/login" }\n',
 );
+/** Nothing but a page shows whether the session is still good. */
+const STEPPED = STRATEGY.replace("strat_portal", "strat_stepped").replace(
+  "  check: { request: { url: /api/me } }\n",
+  `  expired: { url: "/login" }
+  check: { steps: [{ goto: /invoices }, { expect: { visible: { role: heading, name: Invoices } } }] }
+`,
+);
+const BY_ONE_REQUEST = blueprint(
+  "stepped",
+  "  - { id: read, type: http, credential: portal, request: { url: /api/invoices }, records: items }",
+).replace("strat_portal", "strat_stepped");
+
 const SHORT_PAGES = BY_PAGES.replaceAll("strat_portal", "strat_short").replace("pages", "short");
 
 let program: Awaited<ReturnType<typeof openProgram>>;
@@ -123,8 +135,8 @@ let portal: ReturnType<typeof openPortal>;
 let hasCode = false;
 
 before(async () => {
-  const reading = [BY_REQUESTS, BY_PAGES, SHORT_PAGES, BY_COOKIE, COVERED];
-  const documents = [STRATEGY, SHORT, FORM, ...reading, CHANGED, FLAKY];
+  const reading = [BY_REQUESTS, BY_PAGES, SHORT_PAGES, BY_COOKIE, COVERED, BY_ONE_REQUEST];
+  const documents = [STRATEGY, SHORT, FORM, STEPPED, ...reading, CHANGED, FLAKY];
   program = await openProgram();
   bench = await openBench(documents, undefined, { LATCHKEY_BROWSER: program.path });
   portal = openPortal(bench.target, { hasCode: () => hasCode });
@@ -195,6 +207,23 @@ test("a page that says that the cached session has ended: the run logs in again,
   assert.equal(again.status.status, "completed", again.detail ?? "");
   assert.equal(dataOf(again).length, 9);
   assert.equal(bench.target.seen("POST /session").length, before + 2);
+});
+
+test("a check by steps opens a page with the cached session, and a session that has ended is replaced", async () => {
+  const credential_id = await bench.connect("strat_stepped", { email: EMAIL, password: PASSWORD });
+  const count = (path: string): number => bench.target.seen(path).length;
+  const before = { logins: count("POST /session"), pages: count("GET /invoices") };
+  const read = async () => {
+    const run = await bench.run("stepped", { credential_id });
+    assert.equal(run.status.status, "completed", run.detail ?? "");
+    assert.equal(dataOf(run).length, 3);
+    return [count("POST /session") - before.logins, count("GET /invoices") - before.pages];
+  };
+  // After the login it is looked at in the same browser.
+  assert.deepEqual(await read(), [1, 1]);
+  assert.deepEqual(await read(), [1, 2]);
+  portal.endSessions();
+  assert.deepEqual(await read(), [2, 4]);
 });
 
 test("a test login fills in the one-time code that the page asks for, and says each step", async () => {

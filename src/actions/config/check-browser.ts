@@ -4,14 +4,20 @@ import { isJsonObject, type JsonObject } from "#domain/json.ts";
 import type { LocatedUrl } from "./check-request-urls.ts";
 import type { LocatedUse } from "./read-expressions.ts";
 
-/** Every `goto` of a browser login or node, also of its look-up. */
+/** Where a browser login or node has steps: its own, those of its look-up, and those of its check. */
+const STEPS = [["steps"], ["verify", "steps"], ["check", "steps"]] as const;
+
+/** Every `goto` of a browser login or node. */
 export function findGotoUrls(value: JsonObject, path: ConfigPath): readonly LocatedUrl[] {
   if (value["type"] !== "browser") return [];
-  const verify = isJsonObject(value["verify"]) ? value["verify"]["steps"] : undefined;
-  const steps = [
-    ...listSteps(value["steps"], [...path, "steps"]),
-    ...listSteps(verify, [...path, "verify", "steps"]),
-  ];
+  const steps = STEPS.flatMap((place) => {
+    const [key, inner] = place;
+    const part = value[key];
+    return listSteps(inner === undefined ? part : isJsonObject(part) ? part[inner] : undefined, [
+      ...path,
+      ...place,
+    ]);
+  });
   return steps.flatMap(({ step: { goto }, path: at }) =>
     typeof goto === "string" ? [{ path: [...at, "goto"], url: goto }] : [],
   );
@@ -28,8 +34,9 @@ export function checkStepSecrets(
 ): readonly ConfigFinding[] {
   if (login["type"] !== "browser") return [];
   return uses.flatMap(({ name, parts: [field], path }) => {
-    const [, key] = path;
-    if (name !== "credential" || key !== "steps") return [];
+    // The path begins with `login`.
+    const isOfStep = STEPS.some((place) => place.every((key, index) => path[index + 1] === key));
+    if (name !== "credential" || !isOfStep) return [];
     const [kind, part] = path.slice(-2);
     if (part === "with" && (kind === "fill" || kind === "type")) return [];
     if (field !== undefined && !isSecret(field)) return [];

@@ -6,6 +6,7 @@ import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
+import type { Strategy } from "#domain/strategy.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { Secret } from "#lib/secret.ts";
 import { BrowserError, type BrowserFailure } from "#outbound/browser/browser-error.ts";
@@ -46,6 +47,10 @@ export interface BrowseMeans {
   /** The most that the pages may download, in bytes; undefined: nothing. */
   readonly downloadBytesMax?: number | undefined;
 }
+
+/** What a page shows when the session of this login has ended; null: nothing is known. */
+export const expiredOf = ({ login }: Pick<Strategy, "login">): ConditionConfig | null =>
+  isJsonObject(login["expired"]) ? (login["expired"] as ConditionConfig) : null;
 
 /** Opens a browser for a node: with the login's cookies and storage, restricted to its hosts. Closes it afterwards. */
 export async function browseAs<T>(

@@ -5,14 +5,13 @@ import type { ClaimedRun } from "#db/runs/runs.ts";
 import { resourcesOf, type Strategy } from "#domain/strategy.ts";
 import { answerLine } from "#domain/shown-answer.ts";
 import { must } from "#lib/assert.ts";
-import { isJsonObject } from "#domain/json.ts";
 import type { Secret } from "#lib/secret.ts";
 import type { LoginSession } from "#strategies/define-login.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { openExpiringTarget } from "./expiring-target.ts";
 import { dismissedIn } from "#answers/browser/click-away.ts";
-import type { ConditionConfig } from "#answers/browser/condition-config.ts";
+import { expiredOf } from "./browse.ts";
 import { openDestination } from "./destination.ts";
 import { namesOf } from "#engine/document-names.ts";
 import { openDoor, type Door } from "#engine/redaction/door.ts";
@@ -194,9 +193,6 @@ function targetOf(
   if (loginTypes.get(type)?.keepsItsOwnSession) return openRenewingTarget(first, open, renew);
   return expired === undefined ? open(first) : openExpiringTarget(first, open, renew);
 }
-
-const expiredOf = ({ login }: Strategy): ConditionConfig | null =>
-  isJsonObject(login["expired"]) ? (login["expired"] as ConditionConfig) : null;
 
 /**
  * The hosts of the run's version (`origins`), and all origins that its login may use (`inForce`, hosts included). If a list was

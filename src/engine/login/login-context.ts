@@ -15,7 +15,7 @@ import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import { openBothNets } from "#engine/redaction/both-nets.ts";
-import { browseToLogIn, type BrowseMeans } from "./browse.ts";
+import { browseToLogIn, expiredOf, type BrowseMeans } from "./browse.ts";
 import type { CredentialFields, LoginCourse } from "./login-values.ts";
 import { secretsOfCourse } from "./login-course.ts";
 import type { BeforeHop } from "./record-use.ts";
@@ -85,29 +85,27 @@ export function loginContext(
       if (usesCodes) clock.offsetMs = targetClockOffsetMs(response.headers, await means.nowMs());
       return response;
     };
+  const pages = pagesOf(means, request, jar, () => {
+    const { session } = courseOf(watched, jar, codes);
+    const secrets = secretsOfCourse(request.strategy.strategy, fields, session);
+    return secrets && openBothNets(secrets);
+  });
   const context: LoginContext = {
     strategy: request.strategy.strategy,
     signal,
     field: (key) => fields.reveal().get(key),
     expressions: credentialExpressions(meansWithCodes, request, fields, clock, signal),
     send: sendTo(openAs(null)),
-    browse: async (work) => {
-      const { origins, beforeHop, mayLeave } = request;
-      const resources = resourcesOf(request.strategy.strategy);
-      const { whileWaiting } = request;
-      const place = { browsers: means.browsers, origins, resources, beforeHop, mayLeave, whileWaiting };
-      const nets = () => {
-        const { session } = courseOf(watched, jar, codes);
-        const secrets = secretsOfCourse(request.strategy.strategy, fields, session);
-        return secrets && openBothNets(secrets);
-      };
-      return await browseToLogIn({ ...place, login: null, jar, nets }, signal, work);
-    },
+    browse: async (work) => await browseToLogIn({ ...pages, login: null }, signal, work),
     within: async (session, work) => {
-      const target = openAs(new Secret(session));
+      const login = new Secret(session);
+      const target = openAs(login);
+      // A page that asks for a sign-in says at once that the session has ended.
+      const asLoggedIn = { ...pages, login, expired: expiredOf(request.strategy.strategy) };
+      const browse: LoginContext["browse"] = async (look) => await browseToLogIn(asLoggedIn, signal, look);
       watched.within.push(session);
       try {
-        return await work({ ...context, send: sendTo(target) });
+        return await work({ ...context, send: sendTo(target), browse });
       } finally {
         await target.close();
       }
@@ -122,6 +120,17 @@ export function loginContext(
   };
   return { ...context, codes, course: () => courseOf(watched, jar, codes) };
 }
+
+/** What the browsers of a login have in common. */
+const pagesOf = (
+  { browsers }: LoginMeans,
+  { strategy, origins, beforeHop, mayLeave, whileWaiting }: LoginPlace,
+  jar: SessionJar,
+  nets: BrowseMeans["nets"],
+): Omit<BrowseMeans, "login"> => {
+  const resources = resourcesOf(strategy.strategy);
+  return { browsers, origins, resources, beforeHop, mayLeave, whileWaiting, jar, nets };
+};
 
 /** The mutable form of LoginCourse, while the login runs. */
 interface WatchedCourse {

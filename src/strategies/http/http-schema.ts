@@ -86,17 +86,17 @@ const step = Type.Object(
   closed,
 );
 
+/** A request, and what a good answer to it is. */
+export const checkedRequest = { request, expect: Type.Optional(expect) };
+
 /** For every login type whose session the target can check. */
 export const checkKeys = {
   check: Type.Optional(
-    Type.Object(
-      { request, expect: Type.Optional(expect) },
-      {
-        ...closed,
-        description:
-          "A request that is sent after the login, to find out whether the target accepts it. Also used to test a cached session, and by a test login.",
-      },
-    ),
+    Type.Object(checkedRequest, {
+      ...closed,
+      description:
+        "A request that is sent after the login, to find out whether the target accepts it. Also used to test a cached session, and by a test login.",
+    }),
   ),
 };
 

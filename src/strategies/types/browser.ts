@@ -1,9 +1,11 @@
 import type { Static } from "typebox";
 import { conditionFindings } from "#answers/browser/condition.ts";
 import { stepFindings } from "#answers/browser/check-steps.ts";
+import type { StepConfig } from "#answers/browser/define-step.ts";
 import { NO_SINK, runSteps } from "#answers/browser/run-steps.ts";
 import { StepFailure } from "#answers/browser/step-failure.ts";
 import { conditionSchema, evidenceSchema, stepsSchema } from "#answers/browser/step-schema.ts";
+import type { ConfigPath } from "#domain/config-problem.ts";
 import { TEMPLATE } from "#domain/expression.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { resourcesOf } from "#domain/strategy.ts";
@@ -18,7 +20,7 @@ import {
   type LoginSession,
 } from "#strategies/define-login.ts";
 import { checkExpect, checkRequest } from "#strategies/http/http-check-config.ts";
-import { checkKeys } from "#strategies/http/http-schema.ts";
+import { checkedRequest } from "#strategies/http/http-schema.ts";
 import { runCheck } from "#strategies/http/http-steps.ts";
 import { renderAt } from "#strategies/login-expressions.ts";
 import { checkHeaderNames, sessionHeaders } from "#strategies/login-headers.ts";
@@ -56,7 +58,25 @@ const schema = Type.Object(
         },
       ),
     ),
-    ...checkKeys,
+    check: Type.Optional(
+      Type.Object(
+        {
+          request: Type.Optional(checkedRequest.request),
+          expect: checkedRequest.expect,
+          steps: Type.Optional(
+            stepsSchema(
+              "login",
+              "Instead of a request: steps in a browser, for a session that nothing but a page shows. The first one opens a page, and the last one is an `expect`.",
+            ),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description:
+            "Finds out after the login whether the target accepts it: by a request, or by steps. Also used to test a cached session, and by a test login.",
+        },
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -74,6 +94,7 @@ export const login = defineLogin({
     ...stepFindings(config["steps"], "login", ["steps"]),
     ...expiredFindings(config["expired"]),
     ...ofSession(config as unknown as BrowserLogin),
+    ...checkFindings(config["check"]),
   ],
   warn: ({ steps, check }, isCached) => [
     ...(isCached && check === undefined
@@ -96,8 +117,36 @@ export const login = defineLogin({
       : []),
   ],
   login: runLogin,
-  checkSession: async (context, config) => await runCheck(context, readConfig(schema, config).check, {}),
+  checkSession: async (context, config) => await checkKept(context, readConfig(schema, config)),
 });
+
+/** One way or the other. */
+function checkFindings(check: Json | undefined): readonly ConfigFinding[] {
+  if (!isJsonObject(check)) return [];
+  const { request, expect, steps } = check;
+  const path = ["check"];
+  if (steps === undefined)
+    return request === undefined ? [{ path, message: "needs `request` or `steps`" }] : [];
+  const others = [request !== undefined && "request", expect !== undefined && "expect"].filter(
+    (key) => key !== false,
+  );
+  return [
+    ...others.map((key) => ({
+      path: [...path, key],
+      at: "key" as const,
+      message: "can't stand beside `steps`; a check is a request or steps",
+    })),
+    ...(JSON.stringify(steps).includes('"expect":')
+      ? []
+      : [
+          {
+            path: [...path, "steps"],
+            message: "must have an `expect`, which says what only a session shows",
+          },
+        ]),
+    ...stepFindings(steps, "login", [...path, "steps"]),
+  ];
+}
 
 /** It is looked at in nodes, whose templates know nothing of the credential. */
 function expiredFindings(expired: Json | undefined): readonly ConfigFinding[] {
@@ -116,15 +165,30 @@ const ofSession = ({ session, check }: BrowserLogin) => [
 
 async function runLogin(context: LoginContext, raw: JsonObject): Promise<LoginSession> {
   const config = readConfig(schema, raw);
-  const session = await inBrowser(context, config);
-  if (config.check === undefined) return session;
-  await context.within(session, async (own) => await runCheck(own, config.check, {}));
+  const session = await inBrowser(context, async (browser) => await logInBy(context, browser, config));
+  if (config.check?.request !== undefined)
+    await context.within(session, async (own) => await checkByRequest(own, config));
   return session;
 }
 
-async function inBrowser(context: LoginContext, config: BrowserLogin): Promise<LoginSession> {
+/** The session is that of `context`. */
+async function checkKept(context: LoginContext, config: BrowserLogin): Promise<void> {
+  const steps = config.check?.steps;
+  if (steps === undefined) return await checkByRequest(context, config);
+  await inBrowser(context, async (browser) => {
+    await doSteps(context, browser, config, { steps, root: ["check", "steps"] });
+  });
+}
+
+async function checkByRequest(context: LoginContext, { check }: BrowserLogin): Promise<void> {
+  if (check?.request === undefined) return;
+  const { request, expect } = check;
+  await runCheck(context, { request, ...(expect !== undefined && { expect }) }, {});
+}
+
+async function inBrowser<T>(context: LoginContext, work: (browser: LoginBrowser) => Promise<T>): Promise<T> {
   try {
-    return await context.browse(async (browser) => await logInBy(context, browser, config));
+    return await context.browse(work);
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error;
     const { code, kind, path, message, evidence } = error;
@@ -136,12 +200,39 @@ async function inBrowser(context: LoginContext, config: BrowserLogin): Promise<L
 async function logInBy(
   context: LoginContext,
   browser: LoginBrowser,
-  { steps, session, evidence }: BrowserLogin,
+  config: BrowserLogin,
 ): Promise<LoginSession> {
+  const { steps, check } = config;
+  await doSteps(context, browser, config, { steps, root: ["steps"] });
+  // In the browser that is open: to start another one for the session that it has would take a second.
+  await doSteps(context, browser, config, { steps: check?.steps ?? [], root: ["check", "steps"] });
+  const { state, storage, secrets, isRestorable } = await browser.capture();
+  context.steps?.read(secrets);
+  const place = "login: session.headers";
+  const variables = { storage: { local: parsed(storage.local), session: parsed(storage.session) } };
+  const headers = config.session?.headers ?? {};
+  const rendered = await renderAt(context.expressions, place, headers, { variables });
+  return {
+    headers: sessionHeaders(rendered, place),
+    cookies: context.cookies(),
+    extracted: { secret: secrets, open: [] },
+    browser: state,
+    ...(!isRestorable && { isRestorable }),
+  };
+}
+
+/** `root`: where the steps stand in the login. */
+async function doSteps(
+  context: LoginContext,
+  browser: LoginBrowser,
+  { evidence }: BrowserLogin,
+  { steps, root }: { readonly steps: readonly StepConfig[]; readonly root: ConfigPath },
+): Promise<void> {
   let place = "login";
   await runSteps(
     {
       place: "login",
+      root,
       browser,
       sink: NO_SINK,
       looks: evidence !== "off",
@@ -153,18 +244,6 @@ async function logInBy(
     },
     steps,
   );
-  const { state, storage, secrets, isRestorable } = await browser.capture();
-  context.steps?.read(secrets);
-  place = "login: session.headers";
-  const variables = { storage: { local: parsed(storage.local), session: parsed(storage.session) } };
-  const rendered = await renderAt(context.expressions, place, session?.headers ?? {}, { variables });
-  return {
-    headers: sessionHeaders(rendered, place),
-    cookies: context.cookies(),
-    extracted: { secret: secrets, open: [] },
-    browser: state,
-    ...(!isRestorable && { isRestorable }),
-  };
 }
 
 /** Many applications keep JSON in their storage: objects and lists are read, everything else stays the text that it is. */
