@@ -38,6 +38,7 @@ const SETTINGS = {
   max: 1,
   memoryBytes: 2 ** 30,
   sandbox: true,
+  network: "host" as const,
   uids: { first: 61_184, count: 1 },
 };
 const NOTHING = { gate: openGate({ allow: [] }), log: openLog({ level: "silent", format: "json" }) };
@@ -265,6 +266,30 @@ test("a step that fails says what the page has instead, in our words", async () 
     assert.deepEqual((await doSteps(browser, [{ extract: rows }])).rows, []);
   });
 });
+
+testInAll(
+  "a captcha of a page that answers at once",
+  "a captcha of a page that answers late is one, and a page that does not answer is not said to have changed",
+  {},
+  async () => {
+    const captcha = '<div class="h-captcha" style="width:9em;height:3em">…</div>';
+    const busy = (ms: number): string =>
+      `${captcha}<script>setTimeout(() => { const end = Date.now() + ${ms}; while (Date.now() < end); }, 600)</script>`;
+    target.on("GET /late", { html: busy(4_000) });
+    target.on("GET /never", { html: busy(60_000) });
+    for (const [path, kind] of [
+      ["/late", "captcha"],
+      ["/never", "timeout"],
+    ] as const)
+      await stage.browse(async (browser) => {
+        const failure = await failureOf(browser, [
+          { goto: path },
+          { click: { text: "Continue" }, timeout: "700ms" },
+        ]);
+        assert.equal(failure.kind, kind, failure.message);
+      });
+  },
+);
 
 test("scripts come from the hosts and the resources only; what was refused is said", async () => {
   await using other = await openTarget();

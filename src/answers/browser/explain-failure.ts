@@ -17,8 +17,10 @@ export interface Focus {
 /** Of a text that a page shows; null: it is not known what is secret, so nothing of the page is said. */
 type Clean = Awaited<ReturnType<StepRun["browser"]["cleaner"]>>;
 
-/** How long the explanation of a failure may take. */
+/** How long each look for the explanation of a failure may take. */
 const LOOK_MS = 2_000;
+/** What is in the way decides what kind of failure it is: a page on a busy machine answers late. */
+const OBSTACLE_MS = 10_000;
 
 /**
  * Why a step failed, in our words: what the page has instead of what the step looks for. Null: the error is not the step's (an
@@ -138,10 +140,16 @@ async function namesIn(element: Locator, clean: Clean): Promise<readonly Named[]
 
 /** The page may be gone, or hang: then there is nothing to say. */
 async function quiet<T>(asked: Promise<unknown>, otherwise: T): Promise<T> {
-  const timer = Promise.withResolvers<T>();
-  const id = setTimeout(() => timer.resolve(otherwise), LOOK_MS);
+  const answer = await answerOf(asked, LOOK_MS, otherwise);
+  return (answer ?? otherwise) as T;
+}
+
+/** Null: there is none in time. `gone`: the page was replaced while it was asked. */
+async function answerOf<T>(asked: Promise<T>, withinMs: number, gone: T): Promise<T | null> {
+  const timer = Promise.withResolvers<null>();
+  const id = setTimeout(() => timer.resolve(null), withinMs);
   try {
-    return (await Promise.race([asked.catch(() => otherwise), timer.promise])) as T;
+    return await Promise.race([asked.catch(() => gone), timer.promise]);
   } finally {
     clearTimeout(id);
   }
@@ -152,16 +160,22 @@ const CAPTCHA =
 
 /** What no step can overcome. */
 async function findObstacle(run: StepRun, clean: Clean): Promise<StepFailure | null> {
-  const captchas = await quiet(run.page.locator(CAPTCHA).filter({ visible: true }).count(), 0);
+  const captchas = await countOf(run.page.locator(CAPTCHA).filter({ visible: true }));
+  // What it shows is not known: to say that something is missing from it would send its author looking for a change.
+  if (captchas === null) return new StepFailure("timeout", `the page does not answer${at(run, clean)}`);
   if (captchas > 0)
     return new StepFailure(
       "captcha",
       `the page asks for a captcha, which a person must solve${at(run, clean)}`,
     );
-  if (run.place !== "login") return null;
-  const passwords = await quiet(run.page.locator('css=input[type="password"]').count(), 1);
-  const passkeys = run.page.getByRole("button", { name: /passkey|security key/i });
-  return passwords === 0 && (await quiet(passkeys.filter({ visible: true }).count(), 0)) > 0
+  if (run.place !== "login" || (await countOf(run.page.locator('css=input[type="password"]'))) !== 0)
+    return null;
+  const passkeys = run.page.getByRole("button", { name: /passkey|security key/i }).filter({ visible: true });
+  return ((await countOf(passkeys)) ?? 0) > 0
     ? new StepFailure("passkey_only", `the page offers only a passkey${at(run, clean)}`)
     : null;
 }
+
+/** Null: the page does not answer. */
+const countOf = async (found: Locator): Promise<number | null> =>
+  await answerOf(found.count(), OBSTACLE_MS, 0);
