@@ -192,7 +192,7 @@ nodes:
     );
     assert.deepEqual(await axeLightAndDark(page), [], `${width}`);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), false);
-    const folder = process.env["LATCHKEY_TEST_PICTURES"];
+    const folder = process.env["LATCHKEY_PICTURES"];
     if (folder !== undefined)
       await page.screenshot({ path: `${folder}/evidence-${width}.png`, fullPage: true });
     await page.context().close();

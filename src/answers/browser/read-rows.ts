@@ -17,23 +17,22 @@ export async function countRows(
   rows: LocatorConfig,
   empty: LocatorConfig | undefined,
 ): Promise<number> {
-  const count = await untilRows(run, rows, empty);
-  if (count === 0 || run.lastRound === null) return count;
-  return (await otherCells(run, await run.find(rows), WHOLE_ROW)).length;
+  if (!(await untilRows(run, rows, empty))) return 0;
+  const found = await run.find(rows);
+  return run.lastRound === null ? await found.count() : (await otherCells(run, found, WHOLE_ROW)).length;
 }
 
-/** Waits for the first row, or for what says that there is none. Returns the number of rows. */
+/** Waits for the first row, or for what says that there is none. Returns whether there are rows. */
 async function untilRows(
   run: StepRun,
   rows: LocatorConfig,
   empty: LocatorConfig | undefined,
-): Promise<number> {
-  const found = await run.find(rows);
+): Promise<boolean> {
   const conditions = [{ visible: rows }, ...(empty === undefined ? [] : [{ visible: empty }])];
   const met = await untilOne(run, conditions, run.timeoutMs);
   await run.find(rows);
   if (met < 0) throw new StepFailure("not_found", `no element matches \`rows\`${emptyRemedy(empty)}`);
-  return met === 1 ? 0 : await found.count();
+  return met === 0;
 }
 
 const emptyRemedy = (empty: LocatorConfig | undefined): string =>
@@ -50,7 +49,7 @@ export async function readRows(
 ): Promise<readonly JsonObject[]> {
   const found = await run.find(rows);
   const read = readColumns(columns);
-  if ((await untilRows(run, rows, empty)) === 0) return [];
+  if (!(await untilRows(run, rows, empty))) return [];
   const cells = await (run.lastRound === null ? cellsOf(found, read) : otherCells(run, found, read));
   return cells.map((row) => recordOf(read, row));
 }
@@ -73,8 +72,8 @@ export async function readFields(
 const recordOf = (columns: readonly Column[], row: Cells): JsonObject =>
   Object.fromEntries(columns.map(({ name }, index) => [name, row[index] ?? null]));
 
-/** More than one frame: a page that draws its rows bit by bit has drawn more of them by then. */
-const STILL_MS = 20;
+/** A little more than one frame, since each page waits for it: a page that draws its rows bit by bit has drawn more of them by then. */
+const STILL_MS = 17;
 
 /**
  * The rows once they differ from the round before, and stay the same from one look to the next: after a click on "Next" the page
