@@ -1,4 +1,4 @@
-import { clickAway } from "#answers/browser/click-away.ts";
+import { clickAway, dismissedIn } from "#answers/browser/click-away.ts";
 import type { ConditionConfig } from "#answers/browser/condition-config.ts";
 import { locate, type LocatorConfig } from "#answers/browser/locator.ts";
 import { StepFailure, type StepFailureCode } from "#answers/browser/step-failure.ts";
@@ -48,9 +48,13 @@ export interface BrowseMeans {
   readonly downloadBytesMax?: number | undefined;
 }
 
-/** What a page shows when the session of this login has ended; null: nothing is known. */
-export const expiredOf = ({ login }: Pick<Strategy, "login">): ConditionConfig | null =>
-  isJsonObject(login["expired"]) ? (login["expired"] as ConditionConfig) : null;
+/** What a login's document says about the pages that are opened with its session. */
+export const ofLoggedIn = ({
+  login,
+}: Pick<Strategy, "login">): Pick<BrowseMeans, "expired" | "dismissed"> => ({
+  expired: isJsonObject(login["expired"]) ? (login["expired"] as ConditionConfig) : null,
+  dismissed: dismissedIn(login),
+});
 
 /** Opens a browser for a node: with the login's cookies and storage, restricted to its hosts. Closes it afterwards. */
 export async function browseAs<T>(
@@ -59,8 +63,6 @@ export async function browseAs<T>(
   work: (browser: StepBrowser) => Promise<T>,
 ): Promise<T> {
   return await withBrowser(means, signal, async (browser) => {
-    for (const locator of means.dismissed ?? [])
-      await clickAway(browser.page, locate(browser.page, locator), limits.browserStepMs);
     return await work(stepBrowser(means, browser, "node", signal));
   });
 }
@@ -110,6 +112,8 @@ async function withBrowser<T>(
     );
     try {
       await failpoint("browser.after_open");
+      for (const locator of more.dismissed ?? [])
+        await clickAway(browser.page, locate(browser.page, locator), limits.browserStepMs);
       const done = await work(browser);
       await failpoint("browser.after_steps");
       return done;

@@ -10,8 +10,7 @@ import type { LoginSession } from "#strategies/define-login.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { openExpiringTarget } from "./expiring-target.ts";
-import { dismissedIn } from "#answers/browser/click-away.ts";
-import { expiredOf } from "./browse.ts";
+import { ofLoggedIn } from "./browse.ts";
 import { openDestination } from "./destination.ts";
 import { namesOf } from "#engine/document-names.ts";
 import { openDoor, type Door } from "#engine/redaction/door.ts";
@@ -184,8 +183,7 @@ function targetOf(
   const browsing = {
     browsers: services.browsers,
     resources: resourcesOf(strategy),
-    expired: expiredOf(strategy),
-    dismissed: dismissedIn(strategy.login),
+    ...ofLoggedIn(strategy),
   };
   const open = (session: Secret<LoginSession>, jar?: SessionJar): TargetSession =>
     openTarget(services.gate, origins, session, jar, beforeHop, door, browsing);

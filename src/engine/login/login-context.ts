@@ -15,7 +15,7 @@ import type { SessionJar } from "#strategies/http/session-jar.ts";
 import { targetClockOffsetMs } from "#strategies/target-clock.ts";
 import type { Browsers } from "#outbound/browser/browsers.ts";
 import { openBothNets } from "#engine/redaction/both-nets.ts";
-import { browseToLogIn, expiredOf, type BrowseMeans } from "./browse.ts";
+import { browseToLogIn, ofLoggedIn, type BrowseMeans } from "./browse.ts";
 import type { CredentialFields, LoginCourse } from "./login-values.ts";
 import { secretsOfCourse } from "./login-course.ts";
 import type { BeforeHop } from "./record-use.ts";
@@ -101,7 +101,7 @@ export function loginContext(
       const login = new Secret(session);
       const target = openAs(login);
       // A page that asks for a sign-in says at once that the session has ended.
-      const asLoggedIn = { ...pages, login, expired: expiredOf(request.strategy.strategy) };
+      const asLoggedIn = { ...pages, login, ...ofLoggedIn(request.strategy.strategy) };
       const browse: LoginContext["browse"] = async (look) => await browseToLogIn(asLoggedIn, signal, look);
       watched.within.push(session);
       try {
