@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { shrinkPng } from "./small-png.ts";
 import { launchChromium } from "../test/hosted/chromium.ts";
-import { openFlow, toldOf } from "../test/hosted/embed-stage.ts";
+import { must } from "#lib/assert.ts";
+import { openFlow, toldOf, type Site } from "../test/hosted/embed-stage.ts";
 import { EMBEDDED_STATES, setUpEmbeddedStates, WINDOW_STATES } from "../test/hosted/embedded-states.ts";
 
 const FOLDER = join(import.meta.dirname, "../docs/screenshots/embedded");
@@ -16,6 +17,16 @@ const DESKTOP = { width: 1024, height: 768 };
 const HEIGHT_MAX = 1_400;
 const WANTED = process.argv[2] ?? "";
 
+const NAME = "<b>Acme Bookkeeping</b><nav>Invoices · Payments · <b>Connections</b></nav>";
+const STYLE = `
+  body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; color: #1d2630; background: #eef3f0; }
+  header { display: flex; flex-wrap: wrap; gap: 0 1.5rem; padding: .75rem 1rem; color: #fff; background: #163f32; }
+  nav { font-size: .9375rem; opacity: .9; }
+  main { max-width: 40rem; margin: 0 auto; padding: 1rem .75rem; }
+  h1 { margin: 0 0 .75rem; font-size: 1.375rem; }
+  #place { border: 1px solid #d5dfda; border-radius: .75rem; overflow: hidden; background: #fff; }
+  #place:empty { display: none; }`;
+
 /** State, language, scheme. */
 const PICTURES = [
   ...Object.keys(EMBEDDED_STATES).map((state) => [state, "en", "light"] as const),
@@ -23,8 +34,24 @@ const PICTURES = [
 ] as const;
 
 await using stage = await setUpEmbeddedStates();
+dressHostPage(stage.app);
 const browser = await launchChromium();
 mkdirSync(FOLDER, { recursive: true });
+
+/** As a customer's page looks, around the same frame. */
+function dressHostPage({ pages }: Site): void {
+  const plain = must(pages.get("/"), "the customer's page");
+  const policy = must(plain.headers?.["content-security-policy"], "its policy");
+  pages.set("/", {
+    html: plain.html
+      .replace(
+        "<main><h1>Host</h1>",
+        `<style>${STYLE}</style><header>${NAME}</header><main><h1>Connections</h1>`,
+      )
+      .replace('<button id="go">Go</button>', ""),
+    headers: { "content-security-policy": `${policy}; style-src 'unsafe-inline'` },
+  });
+}
 
 async function take(
   name: string,

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { findLogo, findTargetLogo, logoOf, type HostedSession } from "#actions/sessions/hosted-session.ts";
+import type { Target } from "#actions/sessions/embedded-flow.ts";
+import { findLogo, findTargetLogo, logoOf } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { logoName, type Logo } from "#domain/branding.ts";
 import { lazy } from "#lib/lazy.ts";
@@ -52,7 +53,7 @@ export const themesPath = (base: string, color: string): string =>
 export const logoPath = (base: string, logo: string): string => `${base}/logos/${logo}`;
 export const targetLogoPath = (
   base: string,
-  { accountSlug, session: { strategyId, strategyVersion }, strategy }: HostedSession,
+  { accountSlug, session: { strategyId, strategyVersion }, strategy }: Target,
 ): string | null => {
   const logo = logoOf(strategy);
   return logo

@@ -12,10 +12,12 @@ import {
 import { checkCsrf, submitCredentials } from "#actions/sessions/hosted-session.ts";
 import { prepareToLeave } from "#actions/sessions/redirect-to-provider.ts";
 import type { Services } from "#actions/services.ts";
+import { targetLogoPath } from "./assets.ts";
 import { frameShell, sendFrameAnswer, sendFrameJson } from "./frame-answer.ts";
 import { clientTokenOf, sendEnd, sendStep, slotToken, timeOf, type Ask, type Extra } from "./frame-views.ts";
 import { windowView } from "./pages/frame-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
+import { basePath } from "./send-page.ts";
 
 const read = async (request: FastifyRequest): Promise<ReadonlyMap<string, string>> =>
   await readForm(request, formShape([]));
@@ -69,8 +71,14 @@ export async function submit(ask: Ask): Promise<FastifyReply> {
       const shell = frameShell(services, request, flow);
       const path = `${flow.session.id}/leave?lang=${shell.wording.language}`;
       const { strategy } = slot;
-      const target = { host: signInHost(strategy), system: strategy.name };
-      const view = windowView(shell.wording, { ...departing, ...target, path });
+      const view = windowView(shell, {
+        ...departing,
+        path,
+        host: signInHost(strategy),
+        brand: flow.brand,
+        system: strategy.name,
+        logo: targetLogoPath(basePath(services), slot),
+      });
       return await sendFrameAnswer(reply, shell, view, { view: "oauth", ...timeOf(flow) });
     }
     case "failed":

@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Flow, FlowStep } from "#actions/sessions/embedded-flow.ts";
+import { leavesForTarget } from "#actions/sessions/begin-oauth.ts";
 import { issueCsrf, type HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { html } from "#lib/html.ts";
+import { targetLogoPath } from "./assets.ts";
 import { formPage, type Shown } from "./form-of.ts";
 import { errorOf, frameShell, sendFrameAnswer, type FrameAnswer } from "./frame-answer.ts";
 import type { Shell, View } from "./pages/document.ts";
@@ -16,6 +18,7 @@ import {
   type FrameEnd,
 } from "./pages/frame-pages.ts";
 import { renderBrand, type Typed } from "./pages/message-pages.ts";
+import { basePath } from "./send-page.ts";
 import { listTyped } from "./typed-values.ts";
 
 /** One request of the frame. */
@@ -52,14 +55,28 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
     }
     case "completed": {
       if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
-      const view = withBrand(shell, successView(wording, flow.brand.name, step.systems));
+      const success = successView(wording, {
+        account: flow.brand.name,
+        systems: step.strategies.map(({ name }) => name),
+        isAccepted: step.strategies.every(leavesForTarget),
+      });
+      const view = withBrand(shell, success);
       // Nothing more is needed, in any language.
       const last = { ...shell, isRepeatable: false };
       return await sendFrameAnswer(reply, last, view, { view: "success", completed: completionOf(flow) });
     }
     case "picker": {
       const csrf = await issueCsrf(services, clientTokenOf(services, flow));
-      const view = pickerView(wording, { brand: flow.brand, choices: step.choices, csrf });
+      const base = basePath(services);
+      const choices = step.choices.map(({ key, name, targets }) => ({
+        key,
+        name,
+        systems: targets.map((target) => ({
+          name: target.strategy.name,
+          logo: targetLogoPath(base, target),
+        })),
+      }));
+      const view = pickerView(shell, { brand: flow.brand, choices, csrf });
       return await sendFrameAnswer(reply, shell, view, { ...extra.answer, view: "picker", ...timeOf(flow) });
     }
     case "form": {

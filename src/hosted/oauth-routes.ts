@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hashState, leavesForTarget, signInHost, type BeginOutcome } from "#actions/sessions/begin-oauth.ts";
+import { hostedUrl } from "#actions/sessions/create-credential-session.ts";
 import { finishOAuth } from "#actions/sessions/finish-oauth.ts";
 import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
@@ -62,6 +63,13 @@ export function registerOAuthReturn(pages: FastifyInstance, services: Services):
   pages.get("/oauth/:account/:strategy", async (request, reply) => await getReturn(services, request, reply));
 }
 
+/** The hosted link of a session, in the language that was chosen. */
+function linkOf(services: Services, sessionId: string, language: Language | null): string {
+  const link = new URL(hostedUrl(services, sessionId));
+  if (language !== null) link.searchParams.set("lang", language);
+  return link.href;
+}
+
 const getReturn: Handler = async (services, request, reply) => {
   const { account, strategy } = request.params as { account: string; strategy: string };
   const parameters = new URL(request.url, "http://here.invalid").searchParams;
@@ -78,6 +86,12 @@ const getReturn: Handler = async (services, request, reply) => {
   switch (outcome.kind) {
     case "unknown":
       return await sendPage(reply, 400, renderSignInUnknown(shell));
+    case "spent": {
+      const { session, brand, backTo: back } = outcome.hosted;
+      // The window of a frame has no link of its own.
+      const again = session.embeddedSessionId === null ? linkOf(services, session.id, language) : null;
+      return await sendPage(reply, 400, renderSignInUnknown({ ...shell, brand }, { back, again }));
+    }
     case "expired": {
       const { brand, backTo: back } = outcome.hosted;
       return await sendPage(reply, 410, renderExpired({ ...shell, brand }, { back }));
@@ -86,11 +100,9 @@ const getReturn: Handler = async (services, request, reply) => {
       const { hosted } = outcome;
       if (hosted.session.embeddedSessionId === null)
         return await sendDone(services, request, reply, { hosted, language });
-      const page = renderWindow(
-        { ...shell, brand: hosted.brand },
-        "done",
-        shell.wording.texts.success_heading,
-      );
+      const system = textIn(hosted.strategy.name, shell.wording.language);
+      const heading = plainText(shell.wording, "connected_heading", { system });
+      const page = renderWindow({ ...shell, brand: hosted.brand }, "done", heading);
       return await sendPage(reply, 200, page, "window");
     }
     case "retry": {
@@ -101,9 +113,9 @@ const getReturn: Handler = async (services, request, reply) => {
         return await sendPage(reply, 200, renderWindow({ ...shell, brand }, "notice", heading), "window");
       }
       // Redirects to the session's page: it removes the parameters from the address and shows the button again.
-      const query = `again=${outcome.reason}${language === null ? "" : `&lang=${language}`}`;
-      const again = `${services.publicUrl()}/connect/${services.signing.hostedToken(session.id)}?${query}`;
-      return await reply.headers(hostedHeaders("page")).header("Location", again).code(303).send();
+      const again = new URL(linkOf(services, session.id, language));
+      again.searchParams.set("again", outcome.reason);
+      return await reply.headers(hostedHeaders("page")).header("Location", again.href).code(303).send();
     }
   }
 };

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { leavesForTarget } from "#actions/sessions/begin-oauth.ts";
 import type { HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
@@ -74,7 +75,12 @@ export async function sendDone(
   return await sendPage(
     reply,
     200,
-    renderSuccess(shell, { account: hosted.brand.name, system, back: hosted.backTo }),
+    renderSuccess(shell, {
+      account: hosted.brand.name,
+      system,
+      isAccepted: leavesForTarget(hosted.strategy),
+      back: hosted.backTo,
+    }),
   );
 }
 

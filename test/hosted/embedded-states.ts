@@ -277,7 +277,7 @@ export const WINDOW_STATES: Readonly<Record<string, ShowWindow>> = {
   "window-cut-off": async (page, stage, language) => {
     await page.addInitScript("globalThis.close = () => undefined");
     await page.goto(`${stage.embedded.service.url}/embed/v1/opening?lang=${language}`);
-    await until(page, "document.querySelectorAll('.waiting').length === 0");
+    await until(page, "document.querySelectorAll('.until').length === 0");
     return page;
   },
   "window-done": async (...asked) => await backWith({ code: "code" }, ...asked),

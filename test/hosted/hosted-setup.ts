@@ -14,7 +14,10 @@ export const portalDocument = JSON.stringify({
   strategy: "strat_portal",
   account: "acme",
   name: "Northwind Portal",
-  description: "Your supplier login",
+  description: {
+    en: "Acme Bookkeeping reads your invoices there each night, and changes nothing.",
+    fr: "Acme Bookkeeping y lit vos factures chaque nuit et ne change rien.",
+  },
   hosts: ["https://portal.northwind.example"],
   fields: [
     { key: "email", label: "Email address", type: "email", required: true },

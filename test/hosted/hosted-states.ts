@@ -79,18 +79,48 @@ export const everyFieldDocument = JSON.stringify({
       type: "totp_secret",
       required: false,
     },
-    { key: "shop", label: "Shop address", type: "url", placeholder: "https://shop.example", required: false },
+    {
+      key: "shop",
+      label: { en: "Shop address", de: "Adresse des Shops", ar: "عنوان المتجر" },
+      type: "url",
+      placeholder: "https://shop.example",
+      required: false,
+    },
     {
       key: "region",
-      label: "Region",
+      label: { en: "Region", de: "Region", ar: "المنطقة" },
       type: "select",
       options: ["Europe", { value: "us", label: { en: "United States", de: "Vereinigte Staaten" } }],
     },
-    { key: "notes", label: "Notes", type: "textarea", required: false },
-    { key: "phrase", label: "Recovery phrase", type: "textarea", secret: true, required: false },
-    { key: "extra", label: "Headers of your gateway", type: "headers", required: false },
-    { key: "certificate", label: "Client certificate", type: "file", required: false },
-    { key: "consent", label: "I may connect this account", type: "checkbox" },
+    { key: "notes", label: { en: "Notes", de: "Notizen", ar: "ملاحظات" }, type: "textarea", required: false },
+    {
+      key: "phrase",
+      label: { en: "Recovery phrase", de: "Wiederherstellungsphrase", ar: "عبارة الاسترداد" },
+      type: "textarea",
+      secret: true,
+      required: false,
+    },
+    {
+      key: "extra",
+      label: { en: "Headers of your gateway", de: "Header Ihres Gateways", ar: "ترويسات بوابتك" },
+      type: "headers",
+      required: false,
+    },
+    {
+      key: "certificate",
+      label: { en: "Client certificate", de: "Client-Zertifikat", ar: "شهادة العميل" },
+      type: "file",
+      required: false,
+    },
+    {
+      key: "consent",
+      label: {
+        en: "I may connect this account",
+        de: "Ich darf dieses Konto verbinden",
+        ar: "يحق لي ربط هذا الحساب",
+      },
+      type: "checkbox",
+    },
   ],
   login: { type: "none" },
 });
@@ -179,21 +209,22 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await openForm(page, hosted, language, {
       strategy_id: "strat_oauth",
       return_url: `${RETURN_ORIGIN}/back`,
+      ...WAY_BACK,
     });
   },
   /** In a second browser: the first one keeps a cookie. */
   elsewhere: async (page, hosted, language) => {
-    const { hosted_url } = await hosted.session();
+    const { hosted_url } = await hosted.session(WAY_BACK);
     await open(page, hosted_url, language);
     await page.context().clearCookies();
     await open(page, hosted_url, language);
   },
   denied: async (page, hosted, language) => {
-    const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth" });
+    const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth", ...WAY_BACK });
     await open(page, `${hosted_url}?again=refused`, language);
   },
   failed: async (page, hosted, language) => {
-    const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth" });
+    const { hosted_url } = await hosted.session({ strategy_id: "strat_oauth", ...WAY_BACK });
     await open(page, `${hosted_url}?again=failed`, language);
   },
   returned: async (page, hosted, language) => {
@@ -219,7 +250,7 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     }
   },
   stale: async (page, hosted, language) => {
-    await openForm(page, hosted, language);
+    await openForm(page, hosted, language, WAY_BACK);
     await fillPortal(page);
     await hosted.setClock("statement_timestamp() + interval '13 hours'");
     await submit(page);

@@ -57,7 +57,7 @@ const PAGE: FormPage = {
   action: "token",
 };
 const form = (more: Partial<FormPage> = {}) => load(String(renderForm(shell(), { ...PAGE, ...more })));
-const NAMES = { account: "Acme Inc.", system: "Northwind Supplier Portal" };
+const SUCCESS = { account: "Acme Inc.", system: "Northwind Supplier Portal", isAccepted: false };
 const allPages = (language: Language): Readonly<Record<string, string>> => {
   const around = shell(language);
   const pages = {
@@ -72,7 +72,8 @@ const allPages = (language: Language): Readonly<Record<string, string>> => {
     stale: renderForm(around, { ...PAGE, notice: "stale" }),
     elsewhere: renderForm(around, { ...PAGE, isElsewhere: true }),
     signInUnknown: messages.renderSignInUnknown(around),
-    success: messages.renderSuccess(around, NAMES),
+    success: messages.renderSuccess(around, SUCCESS),
+    connected: messages.renderSuccess(around, { ...SUCCESS, isAccepted: true }),
     used: messages.renderUsed(around),
     expired: messages.renderExpired(around),
     expiredLate: messages.renderExpired(around, { typed: [{ label: "Email", value: "ada@acme.example" }] }),
@@ -313,9 +314,12 @@ suite("whatever stands in a name, a label or a value is text", () => {
     assert.equal(hostile("title").length, 1);
   });
   test("of the success page", () => {
-    const $ = load(String(messages.renderSuccess(shell(), { account: HOSTILE, system: HOSTILE })));
-    assert.equal($("script, img").length, 0);
-    assert.match($("main").text(), /<script>/);
+    for (const isAccepted of [false, true]) {
+      const names = { account: HOSTILE, system: HOSTILE };
+      const $ = load(String(messages.renderSuccess(shell(), { ...names, isAccepted })));
+      assert.equal($("script, img").length, 0);
+      assert.match($("main").text(), /<script>/);
+    }
   });
 });
 
@@ -359,6 +363,8 @@ suite("the style sheet", () => {
       assertContrast(color("wrong"), color("card"), 4.5, "error");
       assertContrast(color("wrong"), color("wrong-soft"), 4.5, "error in the summary");
       assertContrast(color("text"), color("wrong-soft"), 4.5, "summary");
+      assertContrast(color("text"), color("heed-soft"), 4.5, "notice");
+      assertContrast(color("heed"), color("heed-soft"), 4.5, "sign of a notice");
       assertContrast(color("accent"), color("accent-soft"), 4.5, "tile");
       assertContrast(color("done"), color("done-soft"), 4.5, "sign");
       assertContrast(color("control-line"), color("card"), 3, "control");

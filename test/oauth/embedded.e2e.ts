@@ -83,7 +83,7 @@ test("the window goes to the target and closes by itself; the frame goes on, and
   const closed = opened.waitForEvent("close");
   await agree(opened);
   await closed;
-  await frame.getByRole("heading", { name: "Your login is saved" }).waitFor();
+  await frame.getByRole("heading", { name: "Northwind is connected" }).waitFor();
   const completed = await toldOf(page, "completed");
   const now = await read(session.id);
   assert.deepEqual([now.status, now.credential_id], ["completed", completed.credential_id]);
@@ -161,7 +161,7 @@ test("a page that isolates itself cuts the window off: that one goes, a button o
   const closed = opened.waitForEvent("close");
   await agree(opened);
   await closed;
-  await frame.getByRole("heading", { name: "Your login is saved" }).waitFor();
+  await frame.getByRole("heading", { name: "Northwind is connected" }).waitFor();
   await toldOf(page, "completed");
   assert.equal((await read(session.id)).status, "completed");
   assert.deepEqual(complaints, []);

@@ -69,7 +69,7 @@ const database = () => bench.installation.database.db;
 /** An address, and the browser that opens it when it is another one. */
 type Coming = string | { readonly visitor: Visitor; readonly url: string };
 
-/** Each comes back in a way that must connect nothing; 400 says nothing about any session, 303 leads to the page to try again. */
+/** Each comes back in a way that must connect nothing; 400 leads at most back to the link, 303 leads to the page to try again. */
 const REFUSED: Record<
   string,
   { readonly status: number; readonly come: (arrived: Arrived) => Promise<Coming> | Coming }
@@ -200,8 +200,11 @@ for (const [name, { status, come }] of Object.entries(REFUSED)) {
     assert.equal(successes(), exchanged, "no code was exchanged");
     await bench.moveClock("0");
     assert.equal((await bench.status(arrived.session.id)).status, "pending");
-    if (status === 400) assert.equal(page.location, null, "nothing is told of the session");
-    else {
+    if (status === 400) {
+      assert.equal(page.location, null);
+      // The browser that it belongs to is led back to its link; nobody else is told of the session.
+      assert.equal(page.text.includes(arrived.session.hosted_url), name === "state used before");
+    } else {
       const again = name === "error=access_denied" ? "refused" : "failed";
       assert.equal(page.location, `${arrived.session.hosted_url}?again=${again}`);
       const said = again === "refused" ? /<bdi>Northwind<\/bdi> is not connected/ : /could not be finished/;

@@ -10,8 +10,8 @@ import {
 import { findOAuthAttempt } from "#db/credentials/oauth.ts";
 import type { Brand } from "#domain/branding.ts";
 import { isId } from "#domain/ids.ts";
-import type { LocalText } from "#domain/language.ts";
 import { limits } from "#domain/limits.ts";
+import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { readHosted, readBrand, type HostedSession } from "./hosted-session.ts";
 import { chooseBlueprint } from "./select-blueprint.ts";
@@ -21,20 +21,26 @@ import type { Needs } from "#actions/services.ts";
 export interface Flow {
   readonly session: StoredEmbeddedSession;
   readonly brand: Brand;
+  readonly accountSlug: string;
 }
 
 export interface Choice {
   readonly key: string;
   readonly name: string;
-  /** The Blueprint that needs the credentials. */
-  readonly systems: readonly LocalText[];
+  /** What the Blueprint needs credentials of. */
+  readonly targets: readonly Target[];
 }
+
+/** A strategy, as its end users know it. */
+export type Target = Pick<HostedSession, "accountSlug" | "strategy"> & {
+  readonly session: Pick<HostedSession["session"], "strategyId" | "strategyVersion">;
+};
 
 /** The step that the frame shows next. It follows from the session's state alone, so that a reloaded page continues here. */
 export type FlowStep =
   /** `slot`: the slot of a form that may be open in the frame. */
   | { readonly kind: "expired"; readonly slot: HostedSession | null }
-  | { readonly kind: "completed"; readonly systems: readonly LocalText[] }
+  | { readonly kind: "completed"; readonly strategies: readonly Strategy[] }
   | { readonly kind: "picker"; readonly choices: readonly Choice[] }
   | {
       readonly kind: "form";
@@ -71,21 +77,22 @@ export async function findFlow(
   const session = await findFrame(services, id);
   if (!session) return undefined;
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
-  return { session, brand: readBrand(account) };
+  return { session, brand: readBrand(account), accountSlug: account.slug };
 }
 
 /** `pick`: shows the picker again, while there is a choice. */
-export async function readStep(services: Needs<"db">, { session }: Flow, pick = false): Promise<FlowStep> {
+export async function readStep(services: Needs<"db">, flow: Flow, pick = false): Promise<FlowStep> {
+  const { session } = flow;
   const { accountId, id, status, selectedBlueprintKey: blueprintKey } = session;
   const canChoose = session.blueprintKeys.length > 1 && Object.keys(session.credentialIds).length === 0;
   if (status === "pending" && (blueprintKey === null || (pick && canChoose)))
-    return { kind: "picker", choices: await listChoices(services, session) };
+    return { kind: "picker", choices: await listChoices(services, flow) };
   if (blueprintKey === null) return { kind: "expired", slot: null };
   const slots = await listSlotSessions(services.db, { accountId, id, blueprintKey });
   const at = slots.findIndex((slot) => slot.credentialId === null);
   if (at === -1) {
     const hosted = await Promise.all(slots.map(async (slot) => await readHosted(services, slot)));
-    return { kind: "completed", systems: hosted.map(({ strategy }) => strategy.name) };
+    return { kind: "completed", strategies: hosted.map(({ strategy }) => strategy) };
   }
   const slot = await readHosted(services, must(slots[at], "the next slot"));
   if (status !== "pending") return { kind: "expired", slot };
@@ -95,17 +102,18 @@ export async function readStep(services: Needs<"db">, { session }: Flow, pick = 
 /** The Blueprints that can still be chosen, in the caller's order. */
 async function listChoices(
   { db }: Needs<"db">,
-  { accountId, blueprintKeys }: StoredEmbeddedSession,
+  { accountSlug, session: { accountId, blueprintKeys } }: Flow,
 ): Promise<readonly Choice[]> {
   const found = await listBlueprints(db, accountId, blueprintKeys);
   const usable = found.filter(({ blueprint, retired }) => !retired && blueprint.credentials.length > 0);
   const choices = await Promise.all(
     usable.map(async ({ blueprint: { key, name, credentials } }) => {
-      const of = credentials.map(
-        async ({ strategyId }) => await lookUpDocument(db, "strategy", accountId, strategyId),
-      );
-      const systems = (await Promise.all(of)).map((found) => must(found, "a slot's strategy").strategy.name);
-      return [key, { key, name, systems }] as const;
+      const of = credentials.map(async ({ strategyId }): Promise<Target> => {
+        const found = await lookUpDocument(db, "strategy", accountId, strategyId);
+        const { strategy, version } = must(found, "a slot's strategy");
+        return { accountSlug, strategy, session: { strategyId, strategyVersion: version } };
+      });
+      return [key, { key, name, targets: await Promise.all(of) }] as const;
     }),
   );
   const byKey = new Map(choices);

@@ -3,7 +3,7 @@ import { SealedSecret } from "#strategies/oauth/oauth-server.ts";
 import { hashState, redirectUri } from "./begin-oauth.ts";
 import { completeSignIn, noteFailure, type FinishOutcome } from "./complete-sign-in.ts";
 import { handOverSignIn } from "./hand-over-sign-in.ts";
-import { readHostedById } from "./hosted-session.ts";
+import { readHostedById, type HostedSession } from "./hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 
 /** A request to a strategy's redirect URI. */
@@ -20,12 +20,15 @@ const STATE = /^[\w-]{43}$/;
 /**
  * Completes a sign-in at the target: the code is exchanged, outside of any transaction, and the tokens are sealed by the one
  * write that completes the session. Spec, Credential session, `pending` → `completed`. `unknown`: this browser did not start a
- * sign-in with this `state`, or it has expired; the page does not say which session it belongs to.
+ * sign-in with this `state`, or it has expired; the page does not say which session it belongs to. `spent`: this browser did, and has
+ * come back with it before.
  */
 export async function finishOAuth(
   services: Services,
   callback: OAuthCallback,
-): Promise<FinishOutcome | { readonly kind: "unknown" }> {
+): Promise<
+  FinishOutcome | { readonly kind: "unknown" } | { readonly kind: "spent"; readonly hosted: HostedSession }
+> {
   // docs/decisions/0020: an empty, missing or repeated `state` is invalid.
   const [state = "", ...more] = callback.parameters.getAll("state");
   if (more.length > 0 || !STATE.test(state)) return { kind: "unknown" };
@@ -38,7 +41,8 @@ export async function finishOAuth(
     return { kind: "unknown" };
   if (hosted.session.status === "completed") return { kind: "completed", hosted };
   if (hosted.session.status === "expired") return { kind: "expired", hosted };
-  if (attempt.isUsed || !(await useOAuthAttempt(services.db, attempt.stateHash))) return { kind: "unknown" };
+  if (attempt.isUsed || !(await useOAuthAttempt(services.db, attempt.stateHash)))
+    return { kind: "spent", hosted };
   const answer = {
     state,
     parameters: callback.parameters,

@@ -123,10 +123,10 @@ function showOffline(): void {
   const form = place.querySelector("form.connect");
   // Entered values stay in place.
   if (form) form.dispatchEvent(new Event("again"));
-  const wasShown = place.querySelector(".offline");
+  const wasShown = place.querySelector(".offline, .unreachable");
   if (wasShown || offline === "") return;
   const note = document.createElement("div");
-  note.className = "offline";
+  note.className = form ? "offline" : "unreachable";
   note.setAttribute("role", "alert");
   note.innerHTML = policy.createHTML(offline) as string;
   const said = note.querySelector("main");

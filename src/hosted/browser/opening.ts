@@ -3,7 +3,7 @@
 if (window.opener === null) {
   window.close();
   // For windows that a script can't close.
-  document.querySelector(".waiting")?.remove();
+  document.querySelector(".until")?.remove();
   const cutOff = document.querySelector<HTMLElement>(".cut-off");
   cutOff?.removeAttribute("hidden");
   document.title = cutOff?.querySelector("h1")?.textContent ?? "";

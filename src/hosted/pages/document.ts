@@ -109,6 +109,13 @@ function renderHelp(wording: Wording, account: string, url: string): Html {
 export const renderBrandTile = (base: string, { name, logo }: Brand): Html =>
   renderTile(name, logo === null ? null : logoPath(base, logo), "");
 
+/** Who is connected with what, as a decoration above the words that say so. */
+export const renderPair = (base: string, brand: Brand, system: string, logo: string | null): Html =>
+  html`<div class="pair" aria-hidden="true">
+    ${renderBrandTile(base, brand)}<span class="line"></span><span class="badge">${LOCK}</span
+    ><span class="line"></span>${renderTile(system, logo, "tile-target")}
+  </div>`;
+
 /** An image, or the first letter of the name, as a decoration next to the name. */
 export function renderTile(name: string, picture: string | null, style: string): Html {
   return picture === null
@@ -121,6 +128,9 @@ function initial(name: string): string {
   return first?.segment.toUpperCase() ?? "";
 }
 
+/** Beside words that say what is waited for. */
+export const SPINNER = html`<div class="spinner" aria-hidden="true"></div>`;
+
 export const LOCK = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
   <path
     fill="currentColor"
@@ -128,10 +138,21 @@ export const LOCK = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true
   />
 </svg>`;
 
-const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+export const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
   <path
     fill="none"
     stroke="currentColor"
     d="M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13Zm0 0c4 4 4 9 0 13-4-4-4-9 0-13ZM1.8 6h12.4M1.8 10h12.4"
+  />
+</svg>`;
+
+export const ONWARD = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+  <path
+    fill="none"
+    stroke="currentColor"
+    stroke-width="1.5"
+    stroke-linecap="round"
+    stroke-linejoin="round"
+    d="M2.5 8h10M9 4.5 12.5 8 9 11.5"
   />
 </svg>`;

@@ -4,7 +4,7 @@ import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
 import { html, type Html } from "#lib/html.ts";
 import { directionOf, say, plainText, type Wording } from "#hosted/texts/texts.ts";
-import { LOCK, renderBrandTile, renderDocument, renderTile, type Shell, type View } from "./document.ts";
+import { GLOBE, LOCK, ONWARD, renderDocument, renderPair, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
 /** The content of a form: the account, the system, the purpose and the next page. docs/decisions/0017. */
@@ -60,11 +60,7 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
   const body = html`${notice !== null && renderNotice(wording, system, notice, page)}
     ${errors.size > 0 && renderSummary(wording, page, messages)}
     ${page.isElsewhere && renderElsewhere(wording, account)}
-    <div class="pair" aria-hidden="true">
-      ${renderBrandTile(base, brand)}<span class="line"></span><span class="badge">${LOCK}</span
-      ><span class="line"></span>${renderTile(system, page.targetLogo, "tile-target")}
-    </div>
-    ${page.framed?.step}
+    ${renderPair(base, brand, system, page.targetLogo)} ${page.framed?.step}
     <h1>${say(wording, "connect_title", { system })}</h1>
     <p class="lead">${say(wording, "asks", { account, system }, strong)}</p>
     ${page.description !== null && html`<p class="description">${textIn(page.description, wording.language)}</p>`}
@@ -114,7 +110,8 @@ function renderNotice(
   const { texts } = wording;
   const heading =
     notice === "refused" ? say(wording, "not_connected", { system }) : texts[`${notice}_heading` as const];
-  return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
+  const style = notice === "failed" ? "summary" : "summary heed";
+  return html`<div class="${style}" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[framed !== undefined && notice === "refused" ? "frame_refused" : notice]}</p>
     ${notice === "stale" && fields.some(isSecret) && html`<p>${texts.secrets_again}</p>`}
@@ -123,9 +120,10 @@ function renderNotice(
 
 /** A forwarded link would connect this person's login to the person for whom the link was created. */
 function renderElsewhere(wording: Wording, account: string): Html {
-  return html`<div class="summary" role="note">
+  return html`<div class="summary heed" role="note">
     <h2>${wording.texts.elsewhere_heading}</h2>
-    <p>${say(wording, "elsewhere", { account }, strong)}</p>
+    <p>${wording.texts.elsewhere_you}</p>
+    <p>${say(wording, "elsewhere_other", { account }, strong)}</p>
   </div>`;
 }
 
@@ -140,28 +138,21 @@ function renderFacts(
     signInHost === null ? say(wording, "stored_how", { account: brand.name }) : texts.stored_how_there;
   return html`<dl class="facts">
     ${
-      signInHost !== null &&
-      html`<div>
-        <dt>${texts.sign_in_at}</dt>
-        <dd>${bdi(signInHost)}</dd>
-      </div>`
-    }
-    ${
       targetHosts.length > 0 &&
       html`<div>
-        <dt>${texts.used_at}</dt>
+        <dt>${GLOBE}${texts.used_at}</dt>
         ${targetHosts.map((host) => html`<dd>${bdi(host)}</dd>`)}
       </div>`
     }
     <div>
-      <dt>${texts.stored}</dt>
+      <dt>${LOCK}${texts.stored}</dt>
       <dd>${how}</dd>
     </div>
     ${
       // A frame closes by itself, and its page stays where it is.
       framed === undefined &&
       html`<div>
-        <dt>${texts.afterwards}</dt>
+        <dt>${ONWARD}${texts.afterwards}</dt>
         <dd>${returnHost === null ? texts.can_close : say(wording, "goes_back", { host: returnHost })}</dd>
       </div>`
     }

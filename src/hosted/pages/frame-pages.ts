@@ -3,8 +3,26 @@ import { textIn, type LocalText } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { assetPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type TextKey, type Wording } from "#hosted/texts/texts.ts";
-import { renderAccent, renderContent, renderHead, type Shell, type View } from "./document.ts";
-import { messageView, renderTyped, saySuccess, type Typed } from "./message-pages.ts";
+import {
+  ONWARD,
+  renderAccent,
+  renderBrandTile,
+  renderContent,
+  renderHead,
+  renderPair,
+  renderTile,
+  SPINNER,
+  type Shell,
+  type View,
+} from "./document.ts";
+import {
+  messageView,
+  renderTyped,
+  saySuccess,
+  type MessageKind,
+  type Success,
+  type Typed,
+} from "./message-pages.ts";
 
 /** The frame script's initial data. Nothing of it is secret. */
 export interface FrameStart {
@@ -30,6 +48,7 @@ export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStar
       <body class="framed" data-session="${sessionId}" data-origin="${origin}" data-path="${path}">
         <div id="frame" aria-busy="true">
           <main class="card">
+            ${SPINNER}
             <h1 class="waiting">${texts.loading}</h1>
             <div class="ways late">${button("cancel", texts.close)}</div>
           </main>
@@ -68,25 +87,39 @@ export const renderStepOf = (wording: Wording, number: number, count: number): H
 export interface Choice {
   readonly key: string;
   readonly name: string;
-  /** The Blueprint that needs the login. */
-  readonly systems: readonly LocalText[];
+  /** What the Blueprint needs logins of, with the paths of their logos. */
+  readonly systems: readonly { readonly name: LocalText; readonly logo: string | null }[];
 }
 
 /** The picker of Blueprints. */
 export function pickerView(
-  wording: Wording,
+  { wording, base }: Shell,
   page: { readonly brand: Brand; readonly choices: readonly Choice[]; readonly csrf: string },
 ): View {
-  const { texts } = wording;
-  const body = html`<h1>${texts.picker_heading}</h1>
+  const { texts, language } = wording;
+  const body = html`<p class="pair" aria-hidden="true">${renderBrandTile(base, page.brand)}</p>
+    <h1>${texts.picker_heading}</h1>
     <p class="lead">${say(wording, "picker_lead", { account: page.brand.name })}</p>
     <form class="choices" method="post">
       <input type="hidden" name="_csrf" value="${page.csrf}" />
       ${page.choices.map(
         ({ key, name, systems }) =>
           html`<button type="submit" class="choice" name="blueprint_key" value="${key}">
-            <strong><bdi>${name}</bdi></strong>
-            <span><bdi>${listOf(wording, systems)}</bdi></span>
+            <span class="tiles" aria-hidden="true">
+              ${systems.map((system) => renderTile(textIn(system.name, language), system.logo, "tile-target"))}
+            </span>
+            <span class="choice-name">
+              <strong><bdi>${name}</bdi></strong>
+              <span
+                ><bdi
+                  >${listOf(
+                    wording,
+                    systems.map((system) => system.name),
+                  )}</bdi
+                ></span
+              >
+            </span>
+            ${ONWARD}
           </button>`,
       )}
       <p class="sending unseen" role="status"></p>
@@ -106,16 +139,19 @@ export interface AuthorizationRedirect {
   readonly proof: string;
   /** The host of the target's own login, for display. */
   readonly host: string;
-  /** What the end user connects. */
+  readonly brand: Brand;
+  /** What the end user connects, and the path of its logo. */
   readonly system: LocalText;
+  readonly logo: string | null;
 }
 
 /** Shown while the end user is in the window. The form opens the window even if the browser has blocked the script. */
-export function windowView(wording: Wording, redirect: AuthorizationRedirect): View {
+export function windowView({ wording, base }: Shell, redirect: AuthorizationRedirect): View {
   const system = textIn(redirect.system, wording.language);
   const { texts } = wording;
   const { host } = redirect;
-  const body = html`<h1>
+  const body = html`${renderPair(base, redirect.brand, system, redirect.logo)}
+    <h1>
       <span class="if-open">${texts.window_heading}</span>
       <span class="if-blocked" hidden>${say(wording, "connect_title", { system })}</span>
     </h1>
@@ -134,29 +170,34 @@ export function windowView(wording: Wording, redirect: AuthorizationRedirect): V
   return { title: texts.window_heading, body };
 }
 
-export function successView(wording: Wording, account: string, systems: readonly LocalText[]): View {
-  const { texts } = wording;
-  return messageView("done", texts.success_heading, saySuccess(wording, account, listOf(wording, systems)));
+export function successView(
+  wording: Wording,
+  { account, systems, isAccepted }: Omit<Success, "system"> & { readonly systems: readonly LocalText[] },
+): View {
+  return messageView(
+    "done",
+    ...saySuccess(wording, { account, isAccepted, system: listOf(wording, systems) }),
+  );
 }
 
 /** The ends of a flow, by the code that its page receives. */
 const ENDS = {
-  session_expired: ["frame_expired_heading", "frame_expired"],
-  session_used: ["frame_used_heading", "frame_used"],
-  too_many_attempts: ["frame_limit_heading", "frame_limit"],
-  internal: ["frame_unknown_heading", "frame_unknown"],
-  failed: ["problem_heading", "frame_problem"],
-  network: ["offline_heading", "offline"],
-} as const satisfies Record<string, readonly [TextKey, TextKey]>;
+  session_expired: ["late", "frame_expired_heading", "frame_expired"],
+  session_used: ["over", "frame_used_heading", "frame_used"],
+  too_many_attempts: ["late", "frame_limit_heading", "frame_limit"],
+  internal: ["notice", "frame_unknown_heading", "frame_unknown"],
+  failed: ["notice", "problem_heading", "frame_problem"],
+  network: ["notice", "offline_heading", "offline"],
+} as const satisfies Record<string, readonly [MessageKind, TextKey, TextKey]>;
 
 export type FrameEnd = keyof typeof ENDS;
 
 export function endView(wording: Wording, end: FrameEnd, typed: readonly Typed[] = []): View {
   const { texts } = wording;
-  const [heading, text] = ENDS[end];
+  const [kind, heading, text] = ENDS[end];
   // The script removes this where there is no form.
   const kept = end === "network" ? [html`<span class="of-form">${texts.offline_kept}</span>`] : [];
-  const view = messageView("notice", texts[heading], texts[text], ...kept);
+  const view = messageView(kind, texts[heading], texts[text], ...kept);
   const isPassing = end === "network" || end === "failed";
   return {
     ...view,

@@ -1,17 +1,15 @@
 import { html, type Html, type HtmlPart } from "#lib/html.ts";
-import { say, type Texts, type Wording } from "#hosted/texts/texts.ts";
+import { plainText, say, type TextKey, type Texts, type Wording } from "#hosted/texts/texts.ts";
 import { renderDocument, renderBrandTile, type Shell, type View } from "./document.ts";
 
+/** `over`: nothing went wrong, and nothing is left to do here. `late`: its time is over. */
+export type MessageKind = "done" | "over" | "late" | "notice";
+
 /** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not already know. */
-export function messageView(
-  kind: "done" | "notice",
-  heading: string,
-  ...paragraphs: readonly HtmlPart[]
-): View {
-  const [style, sign] = kind === "done" ? ["sign sign-done", CHECK] : ["sign", EXCLAMATION];
+export function messageView(kind: MessageKind, heading: string, ...paragraphs: readonly HtmlPart[]): View {
   return {
     title: heading,
-    body: html`<div class="${style}" aria-hidden="true">${sign}</div>
+    body: html`${renderSign(kind)}
       <h1>${heading}</h1>
       ${paragraphs.map((paragraph) => html`<p class="lead">${paragraph}</p>`)}`,
   };
@@ -45,9 +43,33 @@ const renderAgain = ({ wording }: Shell, again: string, back: string | null): Ht
       </p>`
     }`;
 
+function renderSign(kind: MessageKind): Html {
+  const [style, path] = SIGNS[kind];
+  return html`<div class="sign ${style}" aria-hidden="true">
+    <svg viewBox="0 0 24 24" focusable="false">
+      <path
+        fill="none"
+        stroke="currentColor"
+        stroke-width="2.25"
+        stroke-linecap="round"
+        stroke-linejoin="round"
+        d="${path}"
+      />
+    </svg>
+  </div>`;
+}
+
+const CHECK = "m5 12.5 4.5 4.5L19 7.5";
+const SIGNS = {
+  done: ["sign-done", CHECK],
+  over: ["", CHECK],
+  late: ["sign-heed", "M12 3.5a8.5 8.5 0 1 0 0 17 8.5 8.5 0 0 0 0-17ZM12 7.5V12l3 2"],
+  notice: ["sign-heed", "M12 6v7.5M12 18v.01"],
+} as const satisfies Record<MessageKind, readonly [style: string, path: string]>;
+
 export const renderBrand = ({ base, brand }: Shell): Html | false =>
   brand !== null &&
-  html`<p class="pair">
+  html`<p class="pair brand">
     <span aria-hidden="true">${renderBrandTile(base, brand)}</span><bdi>${brand.name}</bdi>
   </p>`;
 
@@ -57,71 +79,73 @@ const renderBack = ({ wording }: Shell, back: string | null): Html | false =>
     <a class="button" href="${back}">${say(wording, "continue_to", { host: new URL(back).host })}</a>
   </p>`;
 
-const CHECK = html`<svg viewBox="0 0 24 24" focusable="false">
-  <path
-    fill="none"
-    stroke="currentColor"
-    stroke-width="2.5"
-    stroke-linecap="round"
-    stroke-linejoin="round"
-    d="m5 12.5 4.5 4.5L19 7.5"
-  />
-</svg>`;
-const EXCLAMATION = html`<svg viewBox="0 0 24 24" focusable="false">
-  <path fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" d="M12 6v7.5M12 18v.01" />
-</svg>`;
-
-/** After a submit without a `return_url`. The login was received, not tested: spec, Credential session rule 1. */
-export function renderSuccess(
-  shell: Shell,
-  {
-    account,
-    system,
-    back = null,
-  }: { readonly account: string; readonly system: string; readonly back?: string | null },
-): Html {
-  const { texts } = shell.wording;
-  const success = saySuccess(shell.wording, account, system);
-  // With a way back, that is what to do next.
-  const next = back === null ? [texts.close_now] : [];
-  return renderMessage(shell, { back }, "done", texts.success_heading, success, ...next);
+/** What was connected, and how: a login that was typed was received, not tested (spec, Credential session rule 1). */
+export interface Success {
+  readonly account: string;
+  readonly system: string;
+  /** Whether the end user has signed in at the target, which has accepted it. */
+  readonly isAccepted: boolean;
 }
 
-export const saySuccess = (wording: Wording, account: string, system: string): HtmlPart =>
-  say(wording, "success", { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
+/** After a submit without a `return_url`. */
+export function renderSuccess(
+  shell: Shell,
+  { back = null, ...success }: Success & { readonly back?: string | null },
+): Html {
+  // With a way back, that is what to do next.
+  const next = back === null ? [shell.wording.texts.close_now] : [];
+  const [heading, ...said] = saySuccess(shell.wording, success);
+  return renderMessage(shell, { back }, "done", heading, ...said, ...next);
+}
+
+/** The heading, and what there is to know. */
+export function saySuccess(
+  wording: Wording,
+  { account, system, isAccepted }: Success,
+): readonly [heading: string, ...HtmlPart[]] {
+  const sayStrong = (key: TextKey): HtmlPart =>
+    say(wording, key, { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
+  return isAccepted
+    ? [plainText(wording, "connected_heading", { system }), sayStrong("connected")]
+    : [wording.texts.success_heading, sayStrong("success"), sayStrong("success_again")];
+}
 
 /** A page whose text is fixed, apart from its language. */
 const plain =
-  (heading: keyof Texts & `${string}_heading`, ...rest: readonly Exclude<keyof Texts, "issues">[]) =>
+  (
+    kind: MessageKind,
+    heading: keyof Texts & `${string}_heading`,
+    ...rest: readonly Exclude<keyof Texts, "issues">[]
+  ) =>
   (shell: Shell, ways: Ways = {}): Html =>
     renderMessage(
       shell,
       ways,
-      "notice",
+      kind,
       shell.wording.texts[heading],
       ...rest.map((key) => shell.wording.texts[key]),
     );
 
 /** 410: the session is completed. */
-export const renderUsed = plain("used_heading", "used", "used_other");
+export const renderUsed = plain("over", "used_heading", "used", "used_other");
 
 /** 404: no session has this token. */
-export const renderUnknown = plain("unknown_heading", "unknown", "ask_again");
+export const renderUnknown = plain("notice", "unknown_heading", "unknown", "ask_again");
 
 /** 400: the `state` belongs to no sign-in of this browser, or was used already. */
-export const renderSignInUnknown = plain("return_heading", "return_unknown", "return_next");
+export const renderSignInUnknown = plain("notice", "return_heading", "return_unknown", "return_next");
 
 /** 403: the submit did not come from the service's form. */
-export const renderForbidden = plain("forbidden_heading", "forbidden", "forbidden_next");
+export const renderForbidden = plain("notice", "forbidden_heading", "forbidden", "forbidden_next");
 
 /** 413. */
-export const renderTooLarge = plain("too_large_heading", "too_large", "too_large_next");
+export const renderTooLarge = plain("notice", "too_large_heading", "too_large", "too_large_next");
 
 /** 429: too many forms were sent, from one link or from one address. */
-export const renderTooMany = plain("frame_limit_heading", "problem");
+export const renderTooMany = plain("late", "frame_limit_heading", "problem");
 
 /** 500 and 503: whether anything was saved is not known here. */
-export const renderProblem = plain("problem_heading", "problem");
+export const renderProblem = plain("notice", "problem_heading", "problem");
 
 /** An entered value with its label. Never a secret. */
 export interface Typed {
@@ -137,8 +161,7 @@ export function renderExpired(
   const { texts } = shell.wording;
   return renderDocument(shell, {
     title: texts.expired_heading,
-    body: html`${renderBrand(shell)}
-      <div class="sign" aria-hidden="true">${EXCLAMATION}</div>
+    body: html`${renderBrand(shell)} ${renderSign("late")}
       <h1>${texts.expired_heading}</h1>
       <p class="lead">${texts.ask_again}</p>
       ${renderBack(shell, back)} ${renderTyped(shell.wording, typed)}`,

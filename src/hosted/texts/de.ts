@@ -12,7 +12,6 @@ export const de: Texts = {
   asks: "{account} möchte sich mit Ihrem Konto bei {system} verbinden.",
   sign_in_there:
     "Sie melden sich bei {host} an, stimmen dort zu und kommen hierher zurück. Was Sie dort eingeben, bleibt dort.",
-  sign_in_at: "Anmeldung bei",
   used_at: "Nur verwendet bei",
   stored: "Gespeichert",
   stored_how: "Verschlüsselt. {account} sieht Ihre Eingaben nie",
@@ -28,8 +27,9 @@ export const de: Texts = {
   caution:
     "Wenn Sie nicht von {account} hierher gekommen sind, schließen Sie diese Seite: Es wurde nichts weitergegeben.",
   elsewhere_heading: "Dieser Link wurde zuvor in einem anderen Browser geöffnet",
-  elsewhere:
-    "Waren Sie das selbst, machen Sie weiter. Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite: {account} bittet um diese Verbindung, und was Sie hier eingeben, wird mit der Person verbunden, für die {account} den Link erstellt hat.",
+  elsewhere_you: "Waren Sie das selbst, machen Sie weiter.",
+  elsewhere_other:
+    "Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite: {account} bittet um diese Verbindung, und was Sie hier eingeben, wird mit der Person verbunden, für die {account} den Link erstellt hat.",
   check_entries: "Bitte prüfen Sie Ihre Eingaben",
   secrets_again:
     "Passwörter und andere geheime Angaben werden nicht wieder ausgefüllt. Bitte geben Sie sie noch einmal ein.",
@@ -68,6 +68,10 @@ export const de: Texts = {
   success_heading: "Ihre Zugangsdaten sind gespeichert",
   success:
     "Ihre Zugangsdaten für {system} sind sicher gespeichert. Ob sie stimmen, zeigt sich, wenn {account} sie zum ersten Mal verwendet.",
+  success_again: "Nimmt {system} sie nicht an, erfährt {account} es und kann Sie erneut darum bitten.",
+  connected_heading: "{system} ist verbunden",
+  connected:
+    "{system} hat Ihre Anmeldung angenommen. {account} kann die Erlaubnis verwenden, die Sie dort erteilt haben.",
   close_now: "Sie können diese Seite schließen.",
   used_heading: "Dieser Link wurde bereits benutzt",
   used: "Das zugehörige Formular wurde bereits ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",
@@ -108,6 +112,7 @@ export const de: Texts = {
   window_lead:
     "Melden Sie sich bei {host} in dem Fenster an, das sich geöffnet hat. Danach geht es hier von selbst weiter.",
   window_blocked: "Ihr Browser hat das Fenster nicht geöffnet. Öffnen Sie es mit der Schaltfläche unten.",
+  window_opening: "Die Anmeldeseite wird geöffnet …",
   window_open: "{host} öffnen",
   window_again: "Fenster noch einmal öffnen",
   start_over: "Von vorn beginnen",

@@ -10,7 +10,6 @@ export const en = {
   connect_title: "Connect {system}",
   asks: "{account} would like to connect to your {system} account.",
   sign_in_there: "You sign in and agree at {host}, and come back here. What you enter there stays there.",
-  sign_in_at: "You sign in at",
   used_at: "Used only at",
   stored: "Stored",
   stored_how: "Encrypted. {account} never sees what you enter",
@@ -25,8 +24,9 @@ export const en = {
   continue_to: "Continue to {host}",
   caution: "If you did not come here from {account}, close this page: nothing has been shared.",
   elsewhere_heading: "This link was opened in another browser before",
-  elsewhere:
-    "If that was you, continue. If someone passed the link on to you, close this page: {account} asks for this connection, and what you enter here is connected to the person whom {account} made the link for.",
+  elsewhere_you: "If that was you, continue.",
+  elsewhere_other:
+    "If someone passed the link on to you, close this page: {account} asks for this connection, and what you enter here is connected to the person whom {account} made the link for.",
   check_entries: "Please check what you entered",
   secrets_again: "Passwords and other secret values are not filled in again. Please enter them again.",
   not_connected: "{system} is not connected",
@@ -60,6 +60,9 @@ export const en = {
 
   success_heading: "Your login is saved",
   success: "Your {system} login is stored safely. It will be tried when {account} first uses it.",
+  success_again: "If {system} does not accept it, {account} is told and can ask you for it again.",
+  connected_heading: "{system} is connected",
+  connected: "{system} has accepted your sign-in. {account} can use the permission that you gave there.",
   close_now: "You can close this page.",
   used_heading: "This link has already been used",
   used: "The form behind it was filled in and sent. If that was you, nothing is left to do: you can close this page.",
@@ -98,6 +101,7 @@ export const en = {
   window_lead:
     "Sign in at {host} in the window that has opened. This page continues by itself when you are done.",
   window_blocked: "Your browser blocked the window. Open it with the button below.",
+  window_opening: "Opening the sign-in page…",
   window_open: "Open {host}",
   window_again: "Open the window again",
   start_over: "Start over",

@@ -12,7 +12,6 @@ export const es: Texts = {
   asks: "{account} quiere conectarse a su cuenta de {system}.",
   sign_in_there:
     "Usted inicia sesión y da su consentimiento en {host}, y después vuelve aquí. Lo que introduzca allí se queda allí.",
-  sign_in_at: "Inicia sesión en",
   used_at: "Se usa solo en",
   stored: "Se guarda",
   stored_how: "Cifrado. {account} nunca ve lo que usted introduce",
@@ -27,8 +26,9 @@ export const es: Texts = {
   continue_to: "Continuar en {host}",
   caution: "Si no ha llegado aquí desde {account}, cierre esta página: no se ha compartido nada.",
   elsewhere_heading: "Este enlace se abrió antes en otro navegador",
-  elsewhere:
-    "Si fue usted, continúe. Si alguien le ha pasado el enlace, cierre esta página: {account} solicita esta conexión, y lo que introduzca aquí quedará vinculado a la persona para la que {account} creó el enlace.",
+  elsewhere_you: "Si fue usted, continúe.",
+  elsewhere_other:
+    "Si alguien le ha pasado el enlace, cierre esta página: {account} solicita esta conexión, y lo que introduzca aquí quedará vinculado a la persona para la que {account} creó el enlace.",
   check_entries: "Revise lo que ha introducido",
   secrets_again:
     "Las contraseñas y otros datos secretos no se vuelven a rellenar. Introdúzcalos de nuevo, por favor.",
@@ -65,6 +65,9 @@ export const es: Texts = {
   success_heading: "Sus datos de acceso están guardados",
   success:
     "Sus datos de acceso a {system} se han guardado de forma segura. Se probarán cuando {account} los use por primera vez.",
+  success_again: "Si {system} no los acepta, {account} lo sabrá y podrá volver a pedírselos.",
+  connected_heading: "{system} está conectado",
+  connected: "{system} ha aceptado su inicio de sesión. {account} puede usar el permiso que ha dado allí.",
   close_now: "Puede cerrar esta página.",
   used_heading: "Este enlace ya se ha utilizado",
   used: "El formulario correspondiente se rellenó y se envió. Si fue usted, no queda nada por hacer: puede cerrar esta página.",
@@ -102,6 +105,7 @@ export const es: Texts = {
   window_lead:
     "Inicie sesión en {host} en la ventana que se ha abierto. Después, esta página continúa por sí sola.",
   window_blocked: "Su navegador no ha abierto la ventana. Ábrala con el botón de abajo.",
+  window_opening: "Abriendo la página de inicio de sesión…",
   window_open: "Abrir {host}",
   window_again: "Abrir la ventana otra vez",
   start_over: "Empezar de nuevo",

@@ -12,7 +12,6 @@ export const fr: Texts = {
   asks: "{account} souhaite se connecter à votre compte {system}.",
   sign_in_there:
     "Vous vous connectez et donnez votre accord sur {host}, puis vous revenez ici. Ce que vous saisissez là-bas y reste.",
-  sign_in_at: "Connexion sur",
   used_at: "Utilisé seulement sur",
   stored: "Conservation",
   stored_how: "Chiffrée. {account} ne voit jamais ce que vous saisissez",
@@ -27,8 +26,9 @@ export const fr: Texts = {
   continue_to: "Continuer vers {host}",
   caution: "Si vous ne venez pas de {account}, fermez cette page : rien n’a été transmis.",
   elsewhere_heading: "Ce lien a déjà été ouvert dans un autre navigateur",
-  elsewhere:
-    "Si c’était vous, continuez. Si quelqu’un vous a transmis ce lien, fermez cette page : {account} demande cette connexion, et ce que vous saisissez ici sera rattaché à la personne pour laquelle {account} a créé le lien.",
+  elsewhere_you: "Si c’était vous, continuez.",
+  elsewhere_other:
+    "Si quelqu’un vous a transmis ce lien, fermez cette page : {account} demande cette connexion, et ce que vous saisissez ici sera rattaché à la personne pour laquelle {account} a créé le lien.",
   check_entries: "Veuillez vérifier votre saisie",
   secrets_again:
     "Les mots de passe et autres valeurs secrètes ne sont pas remplis à nouveau. Veuillez les saisir encore une fois.",
@@ -67,6 +67,10 @@ export const fr: Texts = {
   success_heading: "Vos identifiants sont enregistrés",
   success:
     "Vos identifiants {system} sont conservés en lieu sûr. Ils seront essayés lorsque {account} les utilisera pour la première fois.",
+  success_again: "Si {system} ne les accepte pas, {account} en est informé et pourra vous les redemander.",
+  connected_heading: "{system} est connecté",
+  connected:
+    "{system} a accepté votre connexion. {account} peut utiliser l’autorisation que vous y avez donnée.",
   close_now: "Vous pouvez fermer cette page.",
   used_heading: "Ce lien a déjà été utilisé",
   used: "Le formulaire correspondant a été rempli et envoyé. Si c’était vous, il ne reste rien à faire : vous pouvez fermer cette page.",
@@ -105,6 +109,7 @@ export const fr: Texts = {
   window_lead:
     "Connectez-vous sur {host} dans la fenêtre qui s’est ouverte. Cette page continuera d’elle-même ensuite.",
   window_blocked: "Votre navigateur n’a pas ouvert la fenêtre. Ouvrez-la avec le bouton ci-dessous.",
+  window_opening: "Ouverture de la page de connexion…",
   window_open: "Ouvrir {host}",
   window_again: "Ouvrir de nouveau la fenêtre",
   start_over: "Recommencer",

@@ -11,7 +11,6 @@ export const it: Texts = {
   connect_title: "Collega {system}",
   asks: "{account} chiede di collegarsi al tuo account {system}.",
   sign_in_there: "Accedi e dai il consenso su {host}, poi torni qui. Quello che inserisci lì resta lì.",
-  sign_in_at: "Accedi su",
   used_at: "Usati solo su",
   stored: "Conservazione",
   stored_how: "Cifrata. {account} non vede mai ciò che inserisci",
@@ -26,8 +25,9 @@ export const it: Texts = {
   continue_to: "Continua su {host}",
   caution: "Se non arrivi qui da {account}, chiudi questa pagina: non è stato condiviso nulla.",
   elsewhere_heading: "Questo link è già stato aperto in un altro browser",
-  elsewhere:
-    "Se sei stato tu, prosegui. Se qualcuno ti ha inoltrato il link, chiudi questa pagina: {account} chiede questo collegamento, e ciò che inserisci qui verrà associato alla persona per cui {account} ha creato il link.",
+  elsewhere_you: "Se sei stato tu, prosegui.",
+  elsewhere_other:
+    "Se qualcuno ti ha inoltrato il link, chiudi questa pagina: {account} chiede questo collegamento, e ciò che inserisci qui verrà associato alla persona per cui {account} ha creato il link.",
   check_entries: "Controlla i dati inseriti",
   secrets_again: "Le password e gli altri dati segreti non vengono ricompilati. Inseriscili di nuovo.",
   not_connected: "{system} non è collegato",
@@ -63,6 +63,9 @@ export const it: Texts = {
   success_heading: "I tuoi dati di accesso sono salvati",
   success:
     "I tuoi dati di accesso a {system} sono conservati in modo sicuro. Saranno provati quando {account} li userà per la prima volta.",
+  success_again: "Se {system} non li accetta, {account} ne viene informato e può chiederteli di nuovo.",
+  connected_heading: "{system} è collegato",
+  connected: "{system} ha accettato il tuo accesso. {account} può usare l’autorizzazione che hai dato lì.",
   close_now: "Puoi chiudere questa pagina.",
   used_heading: "Questo link è già stato usato",
   used: "Il modulo a cui portava è stato compilato e inviato. Se sei stato tu, non resta altro da fare: puoi chiudere questa pagina.",
@@ -99,6 +102,7 @@ export const it: Texts = {
   window_heading: "Continua nell’altra finestra",
   window_lead: "Accedi a {host} nella finestra che si è aperta. Poi questa pagina proseguirà da sola.",
   window_blocked: "Il browser non ha aperto la finestra. Aprila con il pulsante qui sotto.",
+  window_opening: "Apertura della pagina di accesso…",
   window_open: "Apri {host}",
   window_again: "Apri di nuovo la finestra",
   start_over: "Ricomincia",

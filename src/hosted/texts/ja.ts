@@ -12,7 +12,6 @@ export const ja: Texts = {
   asks: "{account} が、お客様の {system} アカウントへの接続を求めています。",
   sign_in_there:
     "{host} でログインして同意すると、このページに戻ります。そちらで入力した内容は、そちらにとどまります。",
-  sign_in_at: "ログイン先",
   used_at: "次の接続先でのみ使用",
   stored: "保管",
   stored_how: "暗号化されます。{account} が入力内容を見ることはありません",
@@ -27,8 +26,9 @@ export const ja: Texts = {
   continue_to: "{host} に進む",
   caution: "{account} から来たのでない場合は、このページを閉じてください。何も送信されていません。",
   elsewhere_heading: "このリンクは以前に別のブラウザーで開かれています",
-  elsewhere:
-    "ご自身で開いた場合は、そのままお進みください。ほかの人からリンクを受け取った場合は、このページを閉じてください。この接続を求めているのは {account} で、ここに入力した内容は {account} がリンクを作成した相手に結び付けられます。",
+  elsewhere_you: "ご自身で開いた場合は、そのままお進みください。",
+  elsewhere_other:
+    "ほかの人からリンクを受け取った場合は、このページを閉じてください。この接続を求めているのは {account} で、ここに入力した内容は {account} がリンクを作成した相手に結び付けられます。",
   check_entries: "入力内容をご確認ください",
   secrets_again: "パスワードなどの秘密の項目は空欄になっています。もう一度入力してください。",
   not_connected: "{system} は接続されていません",
@@ -65,6 +65,10 @@ export const ja: Texts = {
   success_heading: "ログイン情報を保存しました",
   success:
     "{system} のログイン情報を安全に保管しました。ログインできるかどうかは、{account} が初めて使うときに確認されます。",
+  success_again:
+    "{system} で受け付けられなかった場合は {account} に通知され、あらためて入力をお願いすることがあります。",
+  connected_heading: "{system} に接続しました",
+  connected: "{system} でのログインが完了しました。{account} は、そこで許可された範囲で利用できます。",
   close_now: "このページを閉じてかまいません。",
   used_heading: "このリンクはすでに使われています",
   used: "このリンクのフォームは入力・送信済みです。ご自身で送信した場合は、これで終わりです。このページを閉じてかまいません。",
@@ -101,6 +105,7 @@ export const ja: Texts = {
   window_heading: "別のウィンドウで続けてください",
   window_lead: "開いたウィンドウで {host} にログインしてください。終わると、このページは自動的に進みます。",
   window_blocked: "ブラウザーがウィンドウを開けませんでした。下のボタンで開いてください。",
+  window_opening: "ログインページを開いています…",
   window_open: "{host} を開く",
   window_again: "ウィンドウをもう一度開く",
   start_over: "最初からやり直す",

@@ -12,7 +12,6 @@ export const nl: Texts = {
   asks: "{account} wil graag verbinding maken met uw account bij {system}.",
   sign_in_there:
     "U logt in en geeft toestemming bij {host}, en komt daarna hier terug. Wat u daar invult, blijft daar.",
-  sign_in_at: "U logt in bij",
   used_at: "Alleen gebruikt bij",
   stored: "Bewaard",
   stored_how: "Versleuteld. {account} ziet nooit wat u invult",
@@ -27,8 +26,9 @@ export const nl: Texts = {
   continue_to: "Doorgaan naar {host}",
   caution: "Bent u hier niet via {account} gekomen? Sluit dan deze pagina: er is niets gedeeld.",
   elsewhere_heading: "Deze link is eerder in een andere browser geopend",
-  elsewhere:
-    "Was u dat zelf, ga dan verder. Heeft iemand u de link doorgestuurd, sluit dan deze pagina: {account} vraagt om deze verbinding, en wat u hier invoert wordt gekoppeld aan de persoon voor wie {account} de link heeft gemaakt.",
+  elsewhere_you: "Was u dat zelf, ga dan verder.",
+  elsewhere_other:
+    "Heeft iemand u de link doorgestuurd, sluit dan deze pagina: {account} vraagt om deze verbinding, en wat u hier invoert wordt gekoppeld aan de persoon voor wie {account} de link heeft gemaakt.",
   check_entries: "Controleer wat u hebt ingevuld",
   secrets_again:
     "Wachtwoorden en andere geheime gegevens worden niet opnieuw ingevuld. Vul ze nog een keer in.",
@@ -66,6 +66,11 @@ export const nl: Texts = {
   success_heading: "Uw inloggegevens zijn opgeslagen",
   success:
     "Uw inloggegevens voor {system} zijn veilig opgeslagen. Ze worden geprobeerd wanneer {account} ze voor het eerst gebruikt.",
+  success_again:
+    "Als {system} ze niet accepteert, krijgt {account} dat te horen en kan u er opnieuw om vragen.",
+  connected_heading: "{system} is verbonden",
+  connected:
+    "{system} heeft uw aanmelding geaccepteerd. {account} kan de toestemming gebruiken die u daar hebt gegeven.",
   close_now: "U kunt deze pagina sluiten.",
   used_heading: "Deze link is al gebruikt",
   used: "Het formulier erachter is ingevuld en verstuurd. Was u dat, dan hoeft u niets meer te doen: u kunt deze pagina sluiten.",
@@ -104,6 +109,7 @@ export const nl: Texts = {
   window_heading: "Ga verder in het andere venster",
   window_lead: "Log in bij {host} in het venster dat is geopend. Daarna gaat deze pagina vanzelf verder.",
   window_blocked: "Uw browser heeft het venster niet geopend. Open het met de knop hieronder.",
+  window_opening: "De aanmeldpagina wordt geopend…",
   window_open: "{host} openen",
   window_again: "Venster opnieuw openen",
   start_over: "Opnieuw beginnen",

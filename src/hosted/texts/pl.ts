@@ -12,7 +12,6 @@ export const pl: Texts = {
   asks: "{account} prosi o połączenie z Twoim kontem {system}.",
   sign_in_there:
     "Logowanie i zgoda odbywają się na stronie {host}, a potem wracasz tutaj. To, co tam wpiszesz, tam zostaje.",
-  sign_in_at: "Logowanie na",
   used_at: "Używane tylko na",
   stored: "Przechowywanie",
   stored_how: "W postaci zaszyfrowanej. {account} nigdy nie widzi wpisanych danych",
@@ -27,8 +26,9 @@ export const pl: Texts = {
   continue_to: "Przejdź do {host}",
   caution: "Jeśli nie trafiasz tu z {account}, zamknij tę stronę: żadne dane nie zostały przekazane.",
   elsewhere_heading: "Ten link otwarto wcześniej w innej przeglądarce",
-  elsewhere:
-    "Jeśli to Ty, kontynuuj. Jeśli ktoś przekazał Ci ten link, zamknij tę stronę: o to połączenie prosi {account}, a to, co tu wpiszesz, zostanie powiązane z osobą, dla której {account} utworzono link.",
+  elsewhere_you: "Jeśli to Ty, kontynuuj.",
+  elsewhere_other:
+    "Jeśli ktoś przekazał Ci ten link, zamknij tę stronę: o to połączenie prosi {account}, a to, co tu wpiszesz, zostanie powiązane z osobą, dla której {account} utworzono link.",
   check_entries: "Sprawdź wpisane dane",
   secrets_again: "Hasła i inne tajne dane nie są wypełniane ponownie. Wpisz je jeszcze raz.",
   not_connected: "{system}: brak połączenia",
@@ -63,6 +63,9 @@ export const pl: Texts = {
   success_heading: "Twoje dane logowania są zapisane",
   success:
     "Twoje dane logowania do {system} są bezpiecznie zapisane. Zostaną sprawdzone, gdy {account} użyje ich po raz pierwszy.",
+  success_again: "Jeśli {system} ich nie przyjmie, {account} dowie się o tym i może poprosić o nie ponownie.",
+  connected_heading: "Połączono z {system}",
+  connected: "{system} przyjął Twoje logowanie. {account} może korzystać z udzielonej tam zgody.",
   close_now: "Możesz zamknąć tę stronę.",
   used_heading: "Ten link został już użyty",
   used: "Powiązany z nim formularz został wypełniony i wysłany. Jeśli to Ty, nic więcej nie trzeba robić: możesz zamknąć tę stronę.",
@@ -99,6 +102,7 @@ export const pl: Texts = {
   window_heading: "Kontynuuj w drugim oknie",
   window_lead: "Zaloguj się w {host} w oknie, które się otworzyło. Potem ta strona sama przejdzie dalej.",
   window_blocked: "Przeglądarka nie otworzyła okna. Otwórz je przyciskiem poniżej.",
+  window_opening: "Otwieranie strony logowania…",
   window_open: "Otwórz {host}",
   window_again: "Otwórz okno ponownie",
   start_over: "Zacznij od nowa",

@@ -13,7 +13,6 @@ export const pt: Texts = {
   asks: "{account} gostaria de se conectar à sua conta {system}.",
   sign_in_there:
     "O acesso e a autorização acontecem em {host}; depois, volta-se a esta página. O que for digitado lá fica lá.",
-  sign_in_at: "Acesso em",
   used_at: "Usado apenas em",
   stored: "Guardado",
   stored_how: "De forma cifrada. {account} nunca vê os dados digitados",
@@ -28,8 +27,9 @@ export const pt: Texts = {
   continue_to: "Continuar para {host}",
   caution: "Se não chegou aqui a partir de {account}, feche esta página: nada foi partilhado.",
   elsewhere_heading: "Este link já foi aberto noutro navegador",
-  elsewhere:
-    "Se foi você, continue. Se alguém lhe passou o link, feche esta página: {account} pede esta conexão, e os dados digitados aqui ficarão associados à pessoa para quem {account} criou o link.",
+  elsewhere_you: "Se foi você, continue.",
+  elsewhere_other:
+    "Se alguém lhe passou o link, feche esta página: {account} pede esta conexão, e os dados digitados aqui ficarão associados à pessoa para quem {account} criou o link.",
   check_entries: "Verifique os dados digitados",
   secrets_again: "Senhas e outros dados secretos não são preenchidos de novo. Digite-os mais uma vez.",
   not_connected: "{system} não está conectado",
@@ -65,6 +65,9 @@ export const pt: Texts = {
   success_heading: "Os seus dados de acesso estão guardados",
   success:
     "Os seus dados de acesso a {system} foram guardados em segurança. Serão testados quando {account} os usar pela primeira vez.",
+  success_again: "Se {system} não os aceitar, {account} é informado e pode pedi-los de novo.",
+  connected_heading: "{system} está conectado",
+  connected: "{system} aceitou o seu login. {account} pode usar a autorização que você deu lá.",
   close_now: "Pode fechar esta página.",
   used_heading: "Este link já foi usado",
   used: "O formulário correspondente foi preenchido e enviado. Se foi você, não há mais nada a fazer: pode fechar esta página.",
@@ -101,6 +104,7 @@ export const pt: Texts = {
   window_heading: "Continue na outra janela",
   window_lead: "Faça o acesso em {host} na janela que se abriu. Depois, esta página continua sozinha.",
   window_blocked: "O seu navegador não abriu a janela. Abra-a com o botão abaixo.",
+  window_opening: "Abrindo a página de login…",
   window_open: "Abrir {host}",
   window_again: "Abrir a janela novamente",
   start_over: "Começar de novo",
