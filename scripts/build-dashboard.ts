@@ -10,7 +10,11 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { build } from "vite";
 
-const OTHERS_QUALITY = 9;
+/** A module that so many files need goes into the one that they share. */
+const SHARED_MIN = 6;
+/** As well as it goes takes a hundred times as long: not for what is large and loaded by few. */
+const LARGE_BYTES = 200_000;
+const LARGE_QUALITY = 9;
 const root = join(import.meta.dirname, "../ui");
 const builds = join(root, "built");
 const [hash = ""] = process.argv.slice(2);
@@ -32,6 +36,12 @@ try {
       outDir: folder,
       assetsInlineLimit: 0,
       target: "es2024",
+      rolldownOptions: {
+        output: {
+          // What most pages need is one file: each costs a request, and small ones compress badly.
+          codeSplitting: { groups: [{ name: "shared", minShareCount: SHARED_MIN }] },
+        },
+      },
       // The editor is large and loaded by those who edit.
       chunkSizeWarningLimit: 1_500,
     },
@@ -42,13 +52,14 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** What every page loads, as well as it goes, which takes a hundred times as long; the rest is loaded by few, and later. */
+/** What every page loads, and what is small, as well as it goes. */
 async function compressAll(assets: string): Promise<void> {
   const page = await readFile(join(folder, "index.html"), "utf8");
   await Promise.all(
     (await readdir(assets)).map(async (name) => {
       const bytes = await readFile(join(assets, name));
-      const quality = page.includes(name) ? constants.BROTLI_MAX_QUALITY : OTHERS_QUALITY;
+      const isLarge = bytes.length > LARGE_BYTES && !page.includes(name);
+      const quality = isLarge ? LARGE_QUALITY : constants.BROTLI_MAX_QUALITY;
       const options = { params: { [constants.BROTLI_PARAM_QUALITY]: quality } };
       await writeFile(join(assets, `${name}.br`), await promisify(brotliCompress)(bytes, options));
       await writeFile(join(assets, `${name}.gz`), await promisify(gzip)(bytes, { level: 9 }));

@@ -1,27 +1,39 @@
 import { Center } from "@mantine/core";
+import { lazy, Suspense } from "react";
 import { useLocation } from "wouter";
 import { useMe } from "../api/queries.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { Frame } from "./frame.tsx";
-import { GiveCode } from "./give-code.tsx";
-import { NewSecondFactor } from "./new-second-factor.tsx";
 import { OIDC_PATH, OIDC_STEP_UP_PATH, OidcReturn, OidcStepUpStart } from "./oidc-return.tsx";
 import { OuterPage } from "./outer-page.tsx";
-import { OwnPassword } from "./own-password.tsx";
-import { SignInPage } from "./sign-in-page.tsx";
 import { StepUpDialog } from "./step-up-dialog.tsx";
 
+// Who is signed in does not load the steps of signing in.
+const SignInPage = lazy(async () => ({ default: (await import("./sign-in-page.tsx")).SignInPage }));
+const OwnPassword = lazy(async () => ({ default: (await import("./own-password.tsx")).OwnPassword }));
+const GiveCode = lazy(async () => ({ default: (await import("./give-code.tsx")).GiveCode }));
+const NewSecondFactor = lazy(async () => ({
+  default: (await import("./new-second-factor.tsx")).NewSecondFactor,
+}));
+
+const WAIT = (
+  <Center mih="100vh">
+    <Loading what="Loading" />
+  </Center>
+);
+
 /** Shows the sign-in steps before any page. The URL is kept, so that the requested page is shown afterwards. */
-export function Gate() {
+export const Gate = () => (
+  <Suspense fallback={WAIT}>
+    <Step />
+  </Suspense>
+);
+
+function Step() {
   const me = useMe();
   const [path] = useLocation();
-  if (me.isPending)
-    return (
-      <Center mih="100vh">
-        <Loading what="Loading" />
-      </Center>
-    );
+  if (me.isPending) return WAIT;
   if (me.isError)
     return (
       <OuterPage title="Latchkey">
