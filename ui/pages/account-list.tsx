@@ -1,12 +1,21 @@
-import { Anchor, Text } from "@mantine/core";
+import { Anchor, Group } from "@mantine/core";
 import { Link } from "wouter";
 import { listAccounts } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
+import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
+
+/** Lists that can be filtered by an account. */
+const VIEWS = [
+  ["/runs", "Runs"],
+  ["/blueprints", "Blueprints"],
+  ["/credentials", "Credentials"],
+  ["/keys", "API keys"],
+] as const;
 
 export function AccountListPage() {
   const accounts = useRead(listAccounts, {});
@@ -33,20 +42,39 @@ export function AccountListPage() {
               columns={[
                 {
                   title: "Account",
-                  cell: ({ account, name }) => (
-                    <>
-                      <Anchor component={Link} href={`/accounts/${account}`} fw={600} size="sm">
-                        {name}
-                      </Anchor>
-                      <Text size="xs" c="dimmed">
-                        {account}
-                      </Text>
-                    </>
+                  cell: ({ id, account, name }) => (
+                    <Named
+                      name={
+                        <Anchor component={Link} href={`/accounts/${account}`} fw={600} size="sm">
+                          {name}
+                        </Anchor>
+                      }
+                      id={id}
+                      of={name}
+                    />
                   ),
                 },
-                { title: "ID", from: "md", cell: ({ id }) => id },
-                { title: "Created", from: "sm", cell: ({ created_at: at }) => <Time at={at} /> },
-                { title: "Changed", cell: ({ updated_at: at }) => <Time at={at} /> },
+                { title: "Name in documents", from: "sm", cell: ({ account }) => account },
+                {
+                  title: "Look at",
+                  cell: ({ account, name }) => (
+                    <Group gap="md">
+                      {VIEWS.map(([path, label]) => (
+                        <Anchor
+                          key={path}
+                          component={Link}
+                          href={`${path}?${new URLSearchParams({ account })}`}
+                          size="sm"
+                          aria-label={`${label} of ${name}`}
+                        >
+                          {label}
+                        </Anchor>
+                      ))}
+                    </Group>
+                  ),
+                },
+                { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
+                { title: "Changed", from: "md", cell: ({ updated_at: at }) => <Time at={at} /> },
               ]}
             />
           )

@@ -1,9 +1,10 @@
-import { Anchor, Paper, Stack, Text } from "@mantine/core";
+import { Anchor, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
 import { listRuns, listWebhooks } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
+import { Mark } from "../parts/run-status.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { describeDeath, isDead } from "./webhook-death.ts";
@@ -11,6 +12,7 @@ import { describeDeath, isDead } from "./webhook-death.ts";
 /** Whose it is, why in one sentence, and where to go; null: this role may not go there. */
 export interface AttentionItem {
   readonly key: string;
+  readonly kind: readonly [tone: "bad" | "waiting", name: string];
   readonly of: string;
   readonly beside?: string | undefined;
   readonly why: string;
@@ -31,12 +33,14 @@ export function useAttention(overview: Overview | undefined): readonly Attention
   const { needs_people: people } = overview;
   const writes: AttentionItem = {
     key: "writes",
+    kind: ["waiting", "Decide"],
     of: count(people.writes, "uncertain write", "uncertain writes"),
     why: "It is not known whether the target has carried them out.",
     to: "/writes",
   };
   const proposals: AttentionItem = {
     key: "proposals",
+    kind: ["waiting", "Confirm"],
     of: count(people.proposals, "proposal", "proposals"),
     why: "A second admin has to confirm the change.",
     to: may("config.read") ? "/proposals" : null,
@@ -55,6 +59,7 @@ function lockedLogins(overview: Overview, mayRead: boolean): readonly AttentionI
     .filter(({ locked }) => locked > 0)
     .map(({ account, strategy, locked }) => ({
       key: `${account} ${strategy}`,
+      kind: ["bad", "Locked"],
       of: strategy,
       beside: account,
       why: `${count(locked, "credential is", "credentials are")} locked, because the target rejected the logins.`,
@@ -69,6 +74,7 @@ function useDeadEndpoints(dead: number): readonly AttentionItem[] {
     return [
       {
         key: "dead",
+        kind: ["bad", "Disabled"],
         of: count(dead, "webhook endpoint", "webhook endpoints"),
         why: "Disabled, because of failures.",
         to: null,
@@ -76,6 +82,7 @@ function useDeadEndpoints(dead: number): readonly AttentionItem[] {
     ];
   return (webhooks.data?.items ?? []).filter(isDead).map((webhook) => ({
     key: webhook.id,
+    kind: ["bad", "Disabled"],
     of: webhook.url,
     beside: webhook.account ?? undefined,
     why: `This endpoint is disabled: ${describeDeath(webhook)}.`,
@@ -95,6 +102,7 @@ function useFailedRuns(overview: Overview | undefined): readonly AttentionItem[]
   );
   return (runs.data?.items ?? []).map((run) => ({
     key: run.id,
+    kind: ["bad", "Failed"],
     of: run.name ?? (run.blueprint === null ? "Test login" : shortId(run.id)),
     beside: [...Object.values(run.metadata), run.blueprint, run.account].filter(Boolean).join(" · "),
     why: `${run.failure === null ? "Failed" : failureName(run.failure)}${run.failure_detail === null ? "." : `: ${withoutLockRemedy(run.failure_detail)}`}`,
@@ -104,31 +112,37 @@ function useFailedRuns(overview: Overview | undefined): readonly AttentionItem[]
 }
 
 export function AttentionList({ items }: { readonly items: readonly AttentionItem[] }) {
+  if (items.length === 0) return null;
   return (
-    <Stack component="ul" gap="sm" className="plain-list">
-      {items.map(({ key, of, beside, why, at, to }) => (
-        <Paper component="li" key={key} withBorder radius="lg" p="md" className="card-link">
-          <Text size="sm" className="any-break">
-            {to === null ? (
-              <b>{of}</b>
-            ) : (
-              <Anchor component={Link} href={to} fw={600} size="sm" className="stretched any-break">
-                {of}
-              </Anchor>
-            )}
-            {beside && ` · ${beside}`}
+    <ul className="plain-list rows-card">
+      {items.map(({ key, kind: [tone, name], of, beside, why, at, to }) => (
+        <li key={key} className="row-link kinded">
+          <Text size="sm" component="div">
+            <Mark tone={tone}>{name}</Mark>
           </Text>
-          <Text size="sm" c="dimmed" className="any-break" lineClamp={2}>
-            {why}
-            {at !== undefined && (
-              <>
-                {" "}
-                <Time at={at} />
-              </>
-            )}
-          </Text>
-        </Paper>
+          <div>
+            <Text size="sm" className="any-break">
+              {to === null ? (
+                <b>{of}</b>
+              ) : (
+                <Anchor component={Link} href={to} fw={600} size="sm" className="stretched any-break">
+                  {of}
+                </Anchor>
+              )}
+              {beside && ` · ${beside}`}
+              {at !== undefined && (
+                <Text span c="dimmed" inherit>
+                  {" · "}
+                  <Time at={at} />
+                </Text>
+              )}
+            </Text>
+            <Text size="sm" c="dimmed" className="any-break" lineClamp={2}>
+              {why}
+            </Text>
+          </div>
+        </li>
       ))}
-    </Stack>
+    </ul>
   );
 }

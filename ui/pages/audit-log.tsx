@@ -34,6 +34,8 @@ export function AuditLogPage() {
       operator: given("operator"),
       subject: given("subject"),
       account: given("account"),
+      since: startOf(given("from")),
+      until: startOf(given("to"), DAY_MS),
       cursor: given("cursor"),
     },
   });
@@ -65,6 +67,14 @@ export function AuditLogPage() {
       </Reading>
     </>
   );
+}
+
+const DAY_MS = 86_400_000;
+
+/** A day of UTC, as the log has it, or the time so much after it; a text that is no date is left out. */
+function startOf(day: string | undefined, afterMs = 0): string | undefined {
+  const at = Date.parse(day ?? "");
+  return Number.isNaN(at) ? undefined : new Date(at + afterMs).toISOString();
 }
 
 const ALL = { value: "", label: "All" } as const;
@@ -119,7 +129,7 @@ function AuditFilters() {
     <Paper withBorder radius="lg" p="md" mb="md">
       {/* Recreated when the URL changes, so that its fields show the current filter. */}
       <form key={search.toString()} onSubmit={submit} aria-label="Filters">
-        <div className="filters">
+        <div className="filters many">
           {choices(search).map(({ name, label, data }) => (
             <NativeSelect
               key={name}
@@ -136,6 +146,18 @@ function AuditFilters() {
             placeholder="An ID"
             defaultValue={search.get("subject") ?? ""}
           />
+          {[
+            ["from", "From (UTC)"],
+            ["to", "To (UTC)"],
+          ].map(([name = "", label]) => (
+            <TextInput
+              key={name}
+              name={name}
+              label={label}
+              type="date"
+              defaultValue={search.get(name) ?? ""}
+            />
+          ))}
           <Group gap="xs">
             <Button type="submit" variant="default">
               Filter

@@ -80,6 +80,7 @@ const Total = ({ of }: { readonly of: Health }) => (
 const Days = ({ of }: { readonly of: Health["by_day"] }) => (
   <DataTable
     name="By day"
+    isNumeric
     rows={of}
     keyOf={({ at }) => at}
     columns={[

@@ -58,15 +58,20 @@ const COLUMNS: readonly Column<Blueprint>[] = [
   },
 ];
 
+/** Of 20 runs one may fail. */
+const GOOD_MIN = 0.95;
+const WAITING_MIN = 0.8;
+
+const toneOf = (share: number): string =>
+  share >= GOOD_MIN ? "good" : share >= WAITING_MIN ? "waiting" : "bad";
+
 /** The share of runs that ended by themselves, and of how many. */
 function Recent({ of: { completed, failed } }: { readonly of: Blueprint["recent_runs"] }) {
   const ended = completed + failed;
   if (ended === 0) return <>–</>;
   return (
     <>
-      <Mark tone={failed === 0 ? "good" : completed === 0 ? "bad" : "waiting"}>
-        {rateOf({ completed, failed })}
-      </Mark>
+      <Mark tone={toneOf(completed / ended)}>{rateOf({ completed, failed })}</Mark>
       <Text size="xs" c="dimmed">
         {completed} of {ended}
       </Text>

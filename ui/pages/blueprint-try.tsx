@@ -19,6 +19,8 @@ export type Blueprint = AnswerOf<typeof readBlueprint>;
 type Values = Readonly<Record<string, string>>;
 
 const CREDENTIALS_SHOWN = 200;
+/** Types of nodes that may write to another system. */
+const OUTWARD: ReadonlySet<string> = new Set(["browser", "http", "loop"]);
 
 /** The form for starting a run by hand, with everything that a trigger contains. */
 export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
@@ -52,7 +54,9 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
       <form onSubmit={submit}>
         <Stack gap="md">
           <Note tone="waiting" title="This starts a real run">
-            If the Blueprint writes to other systems, it does so now.
+            {blueprint.graph.nodes.some(({ type }) => OUTWARD.has(type))
+              ? "What the Blueprint writes to other systems is written now."
+              : "No node of this Blueprint sends anything to another system."}
           </Note>
           {failure && <FailureNote error={failure} />}
           {blueprint.credentials.map(({ slot, strategy }) => (

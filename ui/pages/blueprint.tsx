@@ -20,9 +20,13 @@ import { DOCUMENT_KEYS } from "../parts/publish-dialog.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
+import { rateOf } from "../parts/success-rate.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { VersionList } from "../parts/version-list.tsx";
+import { LatestRuns } from "./latest-runs.tsx";
 import { TryForm, type Blueprint } from "./blueprint-try.tsx";
+
+const RUNS_SHOWN = 5;
 
 const GraphDrawing = lazy(async () => ({ default: (await import("../parts/graph.tsx")).GraphDrawing }));
 const BlueprintHealth = lazy(async () => ({
@@ -111,6 +115,7 @@ function BlueprintTabs(props: {
           <Section title="About">
             <BlueprintFacts of={blueprint} />
           </Section>
+          <LatestRuns of={{ account: params.account, blueprint: params.blueprintKey }} limit={RUNS_SHOWN} />
         </Stack>
       </Tabs.Panel>
       <Tabs.Panel value="document">
@@ -207,6 +212,7 @@ function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
             </Anchor>
           ),
         ],
+        ["Completed, of the last 20", rateOf(blueprint.recent_runs)],
         [
           "Credentials",
           blueprint.credentials.map(({ slot, strategy }) => `${slot}: ${strategy}`).join(", ") || null,

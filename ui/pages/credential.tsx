@@ -1,6 +1,6 @@
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
-import { listRuns, readCredential } from "../api/operations.ts";
+import { readCredential } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { Copyable } from "../parts/copyable.tsx";
@@ -15,7 +15,7 @@ import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { CredentialActions, CredentialState, DeleteCredential } from "./credential-parts.tsx";
-import { RunTable } from "./run-table.tsx";
+import { LatestRuns } from "./latest-runs.tsx";
 
 type Credential = AnswerOf<typeof readCredential>;
 
@@ -57,7 +57,7 @@ function CredentialSections({ of: credential }: { readonly of: Credential }) {
       <Section title="Used by" isBare>
         <Uses of={credential} />
       </Section>
-      <LatestRuns credential={credential.id} />
+      <LatestRuns of={{ credential: credential.id }} limit={SHOWN} />
       <Section
         title="About"
         actions={<DeleteCredential of={credential} onDeleted={() => go("/credentials")} />}
@@ -135,6 +135,7 @@ function Uses({ of: { account, uses } }: { readonly of: Credential }) {
   return (
     <DataTable
       name="Used by"
+      isNumeric
       rows={uses}
       keyOf={({ blueprint }) => blueprint ?? ""}
       columns={[
@@ -161,24 +162,6 @@ function Uses({ of: { account, uses } }: { readonly of: Credential }) {
         },
       ]}
     />
-  );
-}
-
-function LatestRuns({ credential }: { readonly credential: string }) {
-  const runs = useRead(listRuns, { query: { credential, limit: SHOWN } }, { live: true });
-  if (runs.data?.items.length === 0) return null;
-  return (
-    <Section
-      title="Latest runs"
-      isBare
-      actions={
-        <Anchor component={Link} href={`/runs?${new URLSearchParams({ credential })}`} size="sm">
-          View all runs
-        </Anchor>
-      }
-    >
-      <Reading of={runs}>{({ items }) => <RunTable runs={items} />}</Reading>
-    </Section>
   );
 }
 

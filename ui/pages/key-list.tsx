@@ -123,6 +123,7 @@ function KeyTable({
         },
         { title: "Blueprints", from: "md", cell: ({ blueprints }) => blueprints?.join(", ") ?? "All" },
         { title: "Scopes", from: "md", cell: ({ scopes }) => <Scopes of={scopes} /> },
+        { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
         {
           title: "Last used",
           from: "md",

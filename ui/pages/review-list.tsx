@@ -1,4 +1,4 @@
-import { Anchor, Group, NativeSelect, Paper, Stack, Text } from "@mantine/core";
+import { Anchor, Group, NativeSelect, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
 import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";
@@ -6,6 +6,7 @@ import { useRead } from "../api/queries.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
 export function ReviewListPage() {
@@ -104,10 +105,14 @@ export function ReviewDeadline({ of: review }: { readonly of: Review }) {
 }
 
 export function ReviewList({ reviews }: { readonly reviews: readonly Review[] }) {
+  if (reviews.length === 0) return null;
   return (
-    <Stack component="ul" gap="sm" className="plain-list">
+    <ul className="plain-list rows-card">
       {reviews.map((review) => (
-        <Paper component="li" key={review.id} withBorder radius="lg" p="md" className="card-link">
+        <li key={review.id} className="row-link kinded">
+          <Text size="sm" component="div">
+            <Mark tone="waiting">Review</Mark>
+          </Text>
           <Group justify="space-between" align="flex-start" gap="sm">
             <div className="grow">
               {/* Whose it is comes first: many reviews have the same title. */}
@@ -133,7 +138,7 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
                 · {review.blueprint} · {review.account}
               </Text>
             </div>
-            <div>
+            <div className="sum">
               <Text size="sm">
                 {countRecords(review)},{" "}
                 <Text span c="dimmed" inherit>
@@ -147,13 +152,13 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
               )}
             </div>
           </Group>
-        </Paper>
+        </li>
       ))}
-    </Stack>
+    </ul>
   );
 }
 
-function countRecords({ records_total: total, records_valid: valid }: Review): string {
+export function countRecords({ records_total: total, records_valid: valid }: Review): string {
   const records = `${total} ${total === 1 ? "record" : "records"}`;
   return total === valid ? records : `${records}, ${total - valid} with errors`;
 }

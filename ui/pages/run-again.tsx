@@ -94,7 +94,9 @@ function AgainText({ again }: { readonly again: Again }) {
           nothing any more.
         </Text>
       )}
-      {again.writes.length > 0 && (
+      {again.writes.length === 0 ? (
+        <Text size="sm">It writes nothing to other systems.</Text>
+      ) : (
         <Note tone="bad" title="This run writes to other systems again">
           The writes of {again.writes.join(", ")} in this run may be made a second time.
         </Note>

@@ -53,7 +53,8 @@ export function RunFailure({ run }: { readonly run: Run }) {
       </Text>
       {run.failed_step !== null && <DocumentPlace run={run} place={run.failed_step} />}
       <FailedStep run={run} node={run.failed_node ?? step?.node ?? null} />
-      {step?.answer && (
+      {/* The sentence above says it already for a login. */}
+      {step?.answer && run.failure !== "login" && (
         <Text size="sm" className="any-break">
           Response: {step.answer.status} from {step.answer.address}
         </Text>
@@ -115,7 +116,7 @@ function DocumentPlace({
 
 function FailedStep({ run, node }: { readonly run: Run; readonly node: string | null }) {
   const { selected, select } = useSelectedNode(run);
-  if (node === null) return null;
+  if (node === null || (selected === node && run.failure_detail?.includes(node) === true)) return null;
   return (
     <Text size="sm" className="any-break">
       Step:{" "}

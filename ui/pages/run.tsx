@@ -1,7 +1,7 @@
 import { blueprintWaitName, throttleWaitName } from "#domain/labels/states.ts";
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
-import { readRun } from "../api/operations.ts";
+import { listReviews, readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Copyable } from "../parts/copyable.tsx";
@@ -10,11 +10,12 @@ import { LinkIf } from "../parts/link-if.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { RunStatusMark } from "../parts/run-status.tsx";
+import { Mark, RunStatusMark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
 import { MetadataChips } from "../parts/metadata-chips.tsx";
+import { countRecords, ReviewDeadline } from "./review-list.tsx";
 import { PurgeButton, RunActions } from "./run-actions.tsx";
 import { DurationSplit } from "./run-duration.tsx";
 import { RunFailure } from "./run-failure.tsx";
@@ -38,8 +39,19 @@ export function RunPage() {
   );
 }
 
+/** Records of a completed run that its last node with an eye for errors has passed on with some. */
+function countWrong({ status, reviews, steps, nodes }: Run): number {
+  if (status !== "completed" || reviews.length > 0) return 0;
+  const counted = [...steps, ...nodes]
+    .filter(({ records_valid: valid }) => valid !== null)
+    .toSorted((a, b) => a.started_at.localeCompare(b.started_at));
+  const { records_total: total, records_valid: valid } = counted.at(-1) ?? {};
+  return (total ?? 0) - (valid ?? 0);
+}
+
 function RunDetail({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
+  const wrong = countWrong(run);
   const title = run.name ?? (run.blueprint === null ? "Test login" : run.id);
   return (
     <>
@@ -52,6 +64,7 @@ function RunDetail({ run }: { readonly run: Run }) {
             <output>
               <RunStatusMark status={run.status} step={run.progress_step} />
             </output>
+            {wrong > 0 && <Mark tone="waiting">{`${wrong.toLocaleString("en")} records with errors`}</Mark>}
             <MetadataChips of={run.metadata} />
           </Group>
         }
@@ -80,13 +93,7 @@ function RunNotes({ run }: { readonly run: Run }) {
   return (
     <>
       {run.status === "failed" && <RunFailure run={run} />}
-      {review && (
-        <Note tone="waiting" title="This run awaits a review">
-          <Button component={Link} href={`/reviews/${review.id}`} size="xs" mt="xs">
-            Open the review
-          </Button>
-        </Note>
-      )}
+      {review && <ReviewNote id={review.id} />}
       {run.blueprint === null && <TestLoginNote run={run} />}
       {run.waits_for !== null && (
         <Note tone="quiet" title="Waiting for another run">
@@ -140,6 +147,25 @@ function RunNotes({ run }: { readonly run: Run }) {
         </Note>
       )}
     </>
+  );
+}
+
+/** What is to be decided, and until when. */
+function ReviewNote({ id }: { readonly id: string }) {
+  const reviews = useRead(listReviews, {}, { live: true });
+  const review = reviews.data?.items.find((each) => each.id === id);
+  return (
+    <Note tone="waiting" title="This run awaits a review">
+      {review && (
+        <Text size="sm">
+          {countRecords(review)}. <ReviewDeadline of={review} />
+          {review.expires_at !== null && "."}
+        </Text>
+      )}
+      <Button component={Link} href={`/reviews/${id}`} size="xs" mt="xs">
+        Open the review
+      </Button>
+    </Note>
   );
 }
 

@@ -101,7 +101,10 @@ function Fields({
           error={wrong("value")}
           onChange={(event) => setValue(event.currentTarget.value)}
         />
-        <Group justify="flex-end">
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
           <Button type="submit" loading={setting.isPending} disabled={chosen === ""}>
             {replaced === null ? "Save secret" : "Replace secret"}
           </Button>

@@ -62,9 +62,15 @@ export function SessionListPage() {
                   { title: "Account", from: "md", cell: ({ account }) => account },
                   { title: "Created", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
                   {
-                    title: "Completed or expires",
+                    title: "Completed",
                     from: "md",
-                    cell: ({ completed_at: done, expires_at: at }) => <Time at={done ?? at} />,
+                    cell: ({ completed_at: at }) => (at === null ? "–" : <Time at={at} />),
+                  },
+                  {
+                    title: "Expires",
+                    from: "md",
+                    cell: ({ completed_at: done, expires_at: at }) =>
+                      done === null ? <Time at={at} /> : "–",
                   },
                 ]}
               />

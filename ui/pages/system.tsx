@@ -174,10 +174,20 @@ function factsOf(system: System) {
     ["Connections", `${database.connections} of ${database.connections_max}`],
     ["Migration", String(database.migration)],
     ["Unsealed audit entries", String(database.unchained_audit_entries)],
-    ["Retention", formatLag(system.purge_lag_seconds)],
+    [
+      "Retention",
+      <Mark key="retention" tone={system.purge_lag_seconds < LAG_SECONDS_MAX ? "good" : "bad"}>
+        {formatLag(system.purge_lag_seconds)}
+      </Mark>,
+    ],
     ["Object store", store === "s3" ? "S3" : "a local folder"],
     ["Mail to operators", mailOf(system.mail)],
-    ["This process can decrypt credentials", canOpen ? "yes" : "no"],
+    [
+      "This process can decrypt credentials",
+      <Mark key="open" tone={canOpen ? "good" : "quiet"}>
+        {canOpen ? "yes" : "no"}
+      </Mark>,
+    ],
   ] as const;
 }
 
@@ -187,9 +197,13 @@ function mailOf(mail: System["mail"]): string {
   return mail.sent_at === null ? "none yet" : `last sent ${mail.sent_at.slice(0, 16).replace("T", " ")} UTC`;
 }
 
+const SECONDS_PER_HOUR = 3_600;
+/** Data is purged by the hour. */
+const LAG_SECONDS_MAX = SECONDS_PER_HOUR;
+
 function formatLag(seconds: number): string {
-  if (seconds < 3_600) return "up to date";
-  return `${Math.floor(seconds / 3_600)} h late: expired data has not been purged yet`;
+  if (seconds < LAG_SECONDS_MAX) return "up to date";
+  return `${Math.floor(seconds / SECONDS_PER_HOUR)} h late: expired data has not been purged yet`;
 }
 
 function formatBytes(bytes: number): string {

@@ -217,7 +217,7 @@ function EventChoice(props: {
               name,
             )}
             {types.length > 1 && (
-              <Group gap="md" ml="xl">
+              <div className="inset">
                 {types.map(([type, label]) => (
                   <Checkbox
                     key={type}
@@ -228,7 +228,7 @@ function EventChoice(props: {
                     onChange={(event) => set([type], event.currentTarget.checked)}
                   />
                 ))}
-              </Group>
+              </div>
             )}
           </Stack>
         ))}

@@ -1,9 +1,10 @@
 import { Paper, Table } from "@mantine/core";
 import type { ReactNode } from "react";
+import styles from "./data-table.module.css";
 
 export interface Column<Row> {
   readonly title: string;
-  /** The minimum width at which it is shown; undefined: always. */
+  /** The minimum width at which a table has room for it; undefined: always. On a phone a row is a card, and has all of them. */
   readonly from?: "xs" | "sm" | "md";
   readonly cell: (row: Row) => ReactNode;
 }
@@ -14,26 +15,36 @@ export function DataTable<Row>(props: {
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
   readonly columns: readonly Column<Row>[];
+  /** Whether its cells are short numbers, to be compared: then it is a table on a phone as well, of the columns that have room. */
+  readonly isNumeric?: boolean;
 }) {
   const { columns } = props;
   return (
     <Paper withBorder radius="lg" className="table-card">
-      <Table highlightOnHover verticalSpacing="sm" horizontalSpacing="md" aria-label={props.name}>
-        <Table.Thead>
-          <Table.Tr>
+      {/* The roles are said: without the display of a table they would be lost. */}
+      <Table
+        role="table"
+        className={styles[props.isNumeric === true ? "numbers" : "rows"] ?? ""}
+        highlightOnHover
+        verticalSpacing="sm"
+        horizontalSpacing="md"
+        aria-label={props.name}
+      >
+        <Table.Thead role="rowgroup">
+          <Table.Tr role="row">
             {columns.map(({ title, from }) => (
-              <Table.Th key={title} {...(from && { visibleFrom: from })}>
+              <Table.Th key={title} role="columnheader" data-from={from}>
                 {title}
               </Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>
+        <Table.Tbody role="rowgroup">
           {props.rows.map((row) => (
-            <Table.Tr key={props.keyOf(row)}>
+            <Table.Tr key={props.keyOf(row)} role="row">
               {columns.map(({ title, from, cell }) => (
-                <Table.Td key={title} className="any-break" {...(from && { visibleFrom: from })}>
-                  {cell(row)}
+                <Table.Td key={title} role="cell" className="any-break" data-title={title} data-from={from}>
+                  <div>{cell(row)}</div>
                 </Table.Td>
               ))}
             </Table.Tr>

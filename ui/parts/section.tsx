@@ -11,7 +11,7 @@ export function Section(props: {
 }) {
   const id = useId();
   return (
-    <section aria-labelledby={id}>
+    <section aria-labelledby={id} className="section">
       <Group justify="space-between" mb="sm" gap="sm">
         <Title order={2} id={id}>
           {props.title}
@@ -21,7 +21,7 @@ export function Section(props: {
       {props.isBare === true ? (
         props.children
       ) : (
-        <Paper withBorder radius="lg" p="md">
+        <Paper withBorder radius="lg" p="md" className="fill">
           {props.children}
         </Paper>
       )}
