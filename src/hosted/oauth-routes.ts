@@ -101,7 +101,7 @@ const getReturn: Handler = async (services, request, reply) => {
       if (hosted.session.embeddedSessionId === null)
         return await sendDone(services, request, reply, { hosted, language });
       const system = textIn(hosted.strategy.name, shell.wording.language);
-      const heading = plainText(shell.wording, "connected_heading", { system });
+      const heading = plainText(shell.wording, "connected", { system });
       const page = renderWindow({ ...shell, brand: hosted.brand }, "done", heading);
       return await sendPage(reply, 200, page, "window");
     }

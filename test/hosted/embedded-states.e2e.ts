@@ -111,22 +111,22 @@ test("a field of every type is filled in, kept through a mistake, and saved", as
   await frame.getByLabel("E-Mail-Adresse").fill(GOOD.email);
   await frame.getByLabel("Passwort", { exact: true }).fill(GOOD.password);
   await frame.getByLabel("Region").selectOption("us");
-  await frame.getByLabel("Notes").fill("\n one\ntwo ");
+  await frame.getByLabel("Notizen").fill("\n one\ntwo ");
   await frame.locator("input[name='extra.1.name']").fill("X-Api-Key");
   await frame.locator("input[name='extra.1.value']").fill("secret");
-  await frame.getByLabel("Client certificate").setInputFiles({
+  await frame.getByLabel("Client-Zertifikat").setInputFiles({
     name: "client.pem",
     mimeType: "application/x-pem-file",
     buffer: Buffer.from("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
   });
   await frame.getByRole("button", { name: "Verbinden" }).click();
-  await frame.getByRole("link", { name: /I may connect this account: Hier ist ein Häkchen/ }).waitFor();
+  await frame.getByRole("link", { name: /Ich darf dieses Konto verbinden: Hier ist ein Häkchen/ }).waitFor();
   assert.deepEqual(await toldOf(page, "field_error"), { fields: ["consent"] });
-  assert.equal(await frame.getByLabel("Notes").inputValue(), "\n one\ntwo ");
+  assert.equal(await frame.getByLabel("Notizen").inputValue(), "\n one\ntwo ");
   assert.equal(await frame.locator("input[name='extra.1.value']").inputValue(), "");
   await frame.getByLabel("Passwort", { exact: true }).fill(GOOD.password);
   await frame.locator("input[name='extra.1.value']").fill("again");
-  await frame.getByLabel("I may connect this account").check();
+  await frame.getByLabel("Ich darf dieses Konto verbinden").check();
   await frame.getByRole("button", { name: "Verbinden" }).click();
   await toldOf(page, "completed");
   assert.equal((await stage.embedded.read(session.id)).status, "completed");

@@ -177,24 +177,24 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel("E-Mail-Adresse").fill(GOOD.email);
     await page.getByLabel("Passwort").fill(GOOD.password);
     await page.getByLabel("Region").selectOption("us");
-    await page.getByLabel("Notes").fill("\n one\ntwo ");
+    await page.getByLabel("Notizen").fill("\n one\ntwo ");
     await fillHeaders(page, javaScriptEnabled);
     const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
-    await page.getByLabel("Client certificate").setInputFiles({
+    await page.getByLabel("Client-Zertifikat").setInputFiles({
       name: "client.pem",
       mimeType: "application/x-pem-file",
       buffer: Buffer.from(pem),
     });
     await page.getByRole("button", { name: "Verbinden" }).click();
     // One mistake: what was typed stays, and is sent again.
-    await page.getByRole("link", { name: /I may connect this account: Hier ist ein Häkchen/ }).waitFor();
-    assert.equal(await page.getByLabel("Notes").inputValue(), "\n one\ntwo ");
+    await page.getByRole("link", { name: /Ich darf dieses Konto verbinden: Hier ist ein Häkchen/ }).waitFor();
+    assert.equal(await page.getByLabel("Notizen").inputValue(), "\n one\ntwo ");
     assert.equal(await page.getByLabel("Region").inputValue(), "us");
     assert.equal(await page.locator("input[name='extra.2.name']").inputValue(), "X-Shop");
     assert.equal(await page.locator("input[name='extra.2.value']").inputValue(), "");
     await page.getByLabel("Passwort").fill(GOOD.password);
     for (const row of [1, 2]) await page.locator(`input[name='extra.${row}.value']`).fill("again");
-    await page.getByLabel("I may connect this account").check();
+    await page.getByLabel("Ich darf dieses Konto verbinden").check();
     await page.getByRole("button", { name: "Verbinden" }).click();
     await page.getByRole("heading", { name: "Ihre Zugangsdaten sind gespeichert" }).waitFor();
     assert.equal(await hosted.credentialsOf(session.id), 1);

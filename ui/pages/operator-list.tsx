@@ -71,7 +71,7 @@ function OperatorTable(props: {
           title: "Operator",
           cell: ({ email, disabled_at: disabled }) => (
             <>
-              <Text size="sm" fw={600} miw="10rem">
+              <Text size="sm" fw={600} miw="12.5rem">
                 {email}
               </Text>
               {disabled !== null && <Mark tone="quiet">{DISABLED_NAME}</Mark>}

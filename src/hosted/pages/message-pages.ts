@@ -106,7 +106,7 @@ export function saySuccess(
   const sayStrong = (key: TextKey): HtmlPart =>
     say(wording, key, { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
   return isAccepted
-    ? [plainText(wording, "connected_heading", { system }), sayStrong("connected")]
+    ? [plainText(wording, "connected", { system }), sayStrong("connected_how")]
     : [wording.texts.success_heading, sayStrong("success"), sayStrong("success_again")];
 }
 

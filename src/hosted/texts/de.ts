@@ -69,8 +69,8 @@ export const de: Texts = {
   success:
     "Ihre Zugangsdaten für {system} sind sicher gespeichert. Ob sie stimmen, zeigt sich, wenn {account} sie zum ersten Mal verwendet.",
   success_again: "Nimmt {system} sie nicht an, erfährt {account} es und kann Sie erneut darum bitten.",
-  connected_heading: "{system} ist verbunden",
-  connected:
+  connected: "{system} ist verbunden",
+  connected_how:
     "{system} hat Ihre Anmeldung angenommen. {account} kann die Erlaubnis verwenden, die Sie dort erteilt haben.",
   close_now: "Sie können diese Seite schließen.",
   used_heading: "Dieser Link wurde bereits benutzt",

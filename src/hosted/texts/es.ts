@@ -66,8 +66,9 @@ export const es: Texts = {
   success:
     "Sus datos de acceso a {system} se han guardado de forma segura. Se probarán cuando {account} los use por primera vez.",
   success_again: "Si {system} no los acepta, {account} lo sabrá y podrá volver a pedírselos.",
-  connected_heading: "{system} está conectado",
-  connected: "{system} ha aceptado su inicio de sesión. {account} puede usar el permiso que ha dado allí.",
+  connected: "{system} está conectado",
+  connected_how:
+    "{system} ha aceptado su inicio de sesión. {account} puede usar el permiso que ha dado allí.",
   close_now: "Puede cerrar esta página.",
   used_heading: "Este enlace ya se ha utilizado",
   used: "El formulario correspondiente se rellenó y se envió. Si fue usted, no queda nada por hacer: puede cerrar esta página.",

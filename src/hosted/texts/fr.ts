@@ -68,8 +68,8 @@ export const fr: Texts = {
   success:
     "Vos identifiants {system} sont conservés en lieu sûr. Ils seront essayés lorsque {account} les utilisera pour la première fois.",
   success_again: "Si {system} ne les accepte pas, {account} en est informé et pourra vous les redemander.",
-  connected_heading: "{system} est connecté",
-  connected:
+  connected: "{system} est connecté",
+  connected_how:
     "{system} a accepté votre connexion. {account} peut utiliser l’autorisation que vous y avez donnée.",
   close_now: "Vous pouvez fermer cette page.",
   used_heading: "Ce lien a déjà été utilisé",

@@ -64,8 +64,9 @@ export const it: Texts = {
   success:
     "I tuoi dati di accesso a {system} sono conservati in modo sicuro. Saranno provati quando {account} li userà per la prima volta.",
   success_again: "Se {system} non li accetta, {account} ne viene informato e può chiederteli di nuovo.",
-  connected_heading: "{system} è collegato",
-  connected: "{system} ha accettato il tuo accesso. {account} può usare l’autorizzazione che hai dato lì.",
+  connected: "{system} è collegato",
+  connected_how:
+    "{system} ha accettato il tuo accesso. {account} può usare l’autorizzazione che hai dato lì.",
   close_now: "Puoi chiudere questa pagina.",
   used_heading: "Questo link è già stato usato",
   used: "Il modulo a cui portava è stato compilato e inviato. Se sei stato tu, non resta altro da fare: puoi chiudere questa pagina.",

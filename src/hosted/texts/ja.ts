@@ -67,8 +67,8 @@ export const ja: Texts = {
     "{system} のログイン情報を安全に保管しました。ログインできるかどうかは、{account} が初めて使うときに確認されます。",
   success_again:
     "{system} で受け付けられなかった場合は {account} に通知され、あらためて入力をお願いすることがあります。",
-  connected_heading: "{system} に接続しました",
-  connected: "{system} でのログインが完了しました。{account} は、そこで許可された範囲で利用できます。",
+  connected: "{system} に接続しました",
+  connected_how: "{system} でのログインが完了しました。{account} は、そこで許可された範囲で利用できます。",
   close_now: "このページを閉じてかまいません。",
   used_heading: "このリンクはすでに使われています",
   used: "このリンクのフォームは入力・送信済みです。ご自身で送信した場合は、これで終わりです。このページを閉じてかまいません。",

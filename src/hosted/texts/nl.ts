@@ -68,8 +68,8 @@ export const nl: Texts = {
     "Uw inloggegevens voor {system} zijn veilig opgeslagen. Ze worden geprobeerd wanneer {account} ze voor het eerst gebruikt.",
   success_again:
     "Als {system} ze niet accepteert, krijgt {account} dat te horen en kan u er opnieuw om vragen.",
-  connected_heading: "{system} is verbonden",
-  connected:
+  connected: "{system} is verbonden",
+  connected_how:
     "{system} heeft uw aanmelding geaccepteerd. {account} kan de toestemming gebruiken die u daar hebt gegeven.",
   close_now: "U kunt deze pagina sluiten.",
   used_heading: "Deze link is al gebruikt",

@@ -64,8 +64,8 @@ export const pl: Texts = {
   success:
     "Twoje dane logowania do {system} są bezpiecznie zapisane. Zostaną sprawdzone, gdy {account} użyje ich po raz pierwszy.",
   success_again: "Jeśli {system} ich nie przyjmie, {account} dowie się o tym i może poprosić o nie ponownie.",
-  connected_heading: "Połączono z {system}",
-  connected: "{system} przyjął Twoje logowanie. {account} może korzystać z udzielonej tam zgody.",
+  connected: "Połączono z {system}",
+  connected_how: "{system} przyjął Twoje logowanie. {account} może korzystać z udzielonej tam zgody.",
   close_now: "Możesz zamknąć tę stronę.",
   used_heading: "Ten link został już użyty",
   used: "Powiązany z nim formularz został wypełniony i wysłany. Jeśli to Ty, nic więcej nie trzeba robić: możesz zamknąć tę stronę.",

@@ -66,8 +66,8 @@ export const pt: Texts = {
   success:
     "Os seus dados de acesso a {system} foram guardados em segurança. Serão testados quando {account} os usar pela primeira vez.",
   success_again: "Se {system} não os aceitar, {account} é informado e pode pedi-los de novo.",
-  connected_heading: "{system} está conectado",
-  connected: "{system} aceitou o seu login. {account} pode usar a autorização que você deu lá.",
+  connected: "{system} está conectado",
+  connected_how: "{system} aceitou o seu login. {account} pode usar a autorização que você deu lá.",
   close_now: "Pode fechar esta página.",
   used_heading: "Este link já foi usado",
   used: "O formulário correspondente foi preenchido e enviado. Se foi você, não há mais nada a fazer: pode fechar esta página.",
