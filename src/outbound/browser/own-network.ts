@@ -37,7 +37,7 @@ async function whyNot(): Promise<string | null> {
 
 /**
  * A listener on loopback of the network in which this process is, for the gate's proxy: the only thing there that a page can
- * connect to. A socket stays in the network in which it was made, whoever holds it, so nothing has to pass on what it receives: a
+ * connect to. A socket stays in the network in which it was made, whichever process holds it, so nothing has to pass on what it receives: a
  * process enters the network, turns its loopback on, makes the socket, hands it over and ends.
  */
 export async function listenInNetworkOf(pid: number): Promise<Server> {
