@@ -52,6 +52,18 @@ export const EQUIVALENTS: readonly Equivalent[] = [
       "the statement has left before the run's end does, and both want the run's row: PostgreSQL lets them go in that order",
   },
   {
+    file: "src/db/runs/reviews.ts",
+    kind: "sql term removed",
+    line: "where status = 'open' and expires_at <= app_now() order by expires_at",
+    reason: "those whose time is over come first in any case, and each is asked again under its lock",
+  },
+  {
+    file: "src/cli/list-runs.ts",
+    kind: "limit times ten",
+    line: "WATCH_MS",
+    reason: "each step is printed all the same, some seconds later",
+  },
+  {
     file: "src/db/runs/new-runs.ts",
     kind: "limit times ten",
     line: "GROUP_INPUT_BYTES_MAX",

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { limits } from "#domain/limits.ts";
+import { SETTINGS } from "#service/settings/settings.ts";
 
 const DOCS = join(import.meta.dirname, "../../docs");
 const MIB = 1_048_576;
@@ -61,7 +62,14 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
     `is kept for ${limits.scheduleFiresKeptMs / DAY} days`,
   ],
   "browser.md": [`at most ${limits.browserStepMs / SECOND} s or the step's own`],
-  "strategies.md": [`in order; at most ${limits.loginStepsMax} |`],
+  "strategies.md": [
+    `in order; at most ${limits.loginStepsMax} |`,
+    `A login may take ${limits.loginTimeoutMs / SECOND} s`,
+  ],
+  // Many defaults are limits.
+  "configuration.md": SETTINGS.map(
+    ({ name, type, default: standard }) => `| \`${name}\` | ${type.replaceAll("|", "\\|")} | ${standard} |`,
+  ),
   "blueprints.md": [
     `| \`${limits.runTimeoutMs / MINUTE}m\` |`,
     `a run has ${limits.retriesMax} retries in total`,

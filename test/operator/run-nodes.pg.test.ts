@@ -1,6 +1,7 @@
 // What the page of a run asks about its nodes, and how runs are found: by part of a name, by their error, beside a good run.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { indexRuns } from "#actions/upkeep/index-runs.ts";
 import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import type { Browser, OperatorAnswer } from "./browser.ts";
@@ -143,6 +144,20 @@ test("failures that differ only in numbers are one group, which leads to its run
   assert.deepEqual(
     body.items.map(({ id }: any) => id),
     [runs["worse"], runs["bad"]],
+  );
+});
+
+test("a run whose text could not be stored fails that look, and the next one finds it", async () => {
+  const { db } = stage;
+  await db.query("alter table run_search add constraint refused check (false) not valid");
+  await db.query("delete from run_search where run_id = $1", [runs["bad"]]);
+  await assert.rejects(indexRuns({ db }, 0), /refused/);
+  await db.query("alter table run_search drop constraint refused");
+  await indexRuns({ db }, 0);
+  const { body } = await good("search", "/search?q=(bad)");
+  assert.deepEqual(
+    body.runs.map(({ id }: any) => id),
+    [runs["bad"]],
   );
 });
 

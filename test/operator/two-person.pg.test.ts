@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
+import { lockOverdue } from "#db/operators/proposals.ts";
 import { changeRole, disableOperator, enableOperator } from "#actions/operators/manage-operators.ts";
 import { planRebinding, rebindCredential } from "#actions/credentials/rebind-credentials.ts";
 import { checkSignedRows } from "#db/signing/check-signed-rows.ts";
@@ -210,7 +211,13 @@ test("after seven days nothing can be confirmed, and that is on record", async (
     409,
     "The proposal has expired. Propose the change again. Nothing was changed.",
   ]);
-  await noteExpired({ db: two.stage.db, audit: two.stage.signing.audit });
+  const services = { db: two.stage.db, audit: two.stage.signing.audit };
+  await services.db.transaction(async (tx) => {
+    assert.ok((await lockOverdue(tx, 10)).some((proposal) => proposal.id === id));
+    await noteExpired(services);
+    assert.deepEqual(await two.stage.actions(id), ["proposal.create"], "another process is at it");
+  });
+  await noteExpired(services);
   await two.stage.moveClock("0 days");
   assert.equal((await two.read(id)).status, "expired");
   assert.deepEqual(await two.stage.actions(id), ["proposal.create", "proposal.expire"]);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseCrontab } from "graphile-worker";
+import { noteExpiredSessions } from "#db/credentials/credential-sessions.ts";
 import { TIMETABLE } from "#worker/chores.ts";
 import { moveClock } from "../clock.ts";
 import { eventually } from "../eventually.ts";
@@ -120,6 +121,19 @@ test("sessions expire, keys are free again and runs are purged when their time i
   assert.deepEqual([await statusOf(), await noted()], ["expired", 0], "by the clock, noted or not");
   await moveClock(db, "3 hours 10 minutes");
   assert.equal(await results(), 200, "purged by housekeeping, and not before");
+  const givesUp = new Error("rolled back");
+  const meanwhile = db.transaction(async (tx) => {
+    const expired = await noteExpiredSessions(tx, 10);
+    assert.ok(expired.some(({ id }) => id === session));
+    await runHousekeeping(db);
+    assert.equal(
+      await noted(),
+      1,
+      "a session that another process is noting is left to it, and keeps nothing",
+    );
+    throw givesUp;
+  });
+  await assert.rejects(meanwhile, givesUp);
   await runHousekeeping(db);
   assert.deepEqual([await results(), await noted()], [400, 2]);
   const [entry] = await db.query<{ detail: string }>(
