@@ -26,10 +26,10 @@ export interface RunWaits {
   readonly throttleWait: string | null;
 }
 
-/** Of a row of `run`. */
+/** Of a row of `run`. An admission clears `waits_for`; the end of a run does not. */
 export const RUN_WAITS = `case run.waits_for when '' then (select min(credential_id) from run_credential used where used.run_id = run.id)
     else case when not ${WAITS_FOR_GROUP} then run.waits_for end end as "waitsFor",
-  case when ${WAITS_FOR_GROUP} and run.admitted_at is null and run.ended_at is null then (
+  case when ${WAITS_FOR_GROUP} and run.ended_at is null then (
     select json_build_object('limit', coalesce(${LIMIT}, 0), 'hasKey', run.waits_for like '%/%')
     from ${CURRENT} where found.id = run.blueprint_id) end as "blueprintWait",
   case when run.line like '%/%' and run.parked_at is not null and run.ended_at is null
