@@ -130,6 +130,25 @@ test("a table that is being read is waited for in short tries, and others read i
   }
 });
 
+test("a request that waits for one table of a migration and has another one is not what fails", async () => {
+  const db = await emptyDatabase();
+  const folder = folderOf({ "0001_both.sql": "create table one (id int); create table two (id int);" });
+  await migrate(db, folder);
+  const wider = ["one", "two"].map((table) => `alter table ${table} add column word text;`);
+  put(folder, { "0002_wider.sql": wider.join("\nselect pg_sleep(0.1);\n") });
+  const messages: string[] = [];
+  let migrated: Promise<unknown> | undefined;
+  await db.transaction(async (tx) => {
+    await tx.query("insert into two values (1)");
+    migrated = migrate(db, folder, { onWait: (message) => messages.push(message) });
+    const locked = `select from pg_locks where relation = 'one'::regclass and mode = 'AccessExclusiveLock' and granted`;
+    await until("the migration has the first table", async () => (await db.query(locked)).length > 0);
+    await tx.query("insert into one values (1)");
+  });
+  assert.deepEqual(await migrated, { applied: ["0002_wider.sql"] });
+  assert.equal(messages.length, 1, "the migration gave way");
+});
+
 test("an index that is built concurrently is a migration of its own; one that was broken off is built anew", async () => {
   const db = await emptyDatabase();
   const build = "-- Large.\ncreate unique index concurrently one_id on one (id);\n";

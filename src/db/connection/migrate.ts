@@ -19,8 +19,12 @@ type Applied = { version: number; name: string; sha256: string };
 const lockKey = 7_203_155_419;
 /** A migration may rewrite a large table, or wait for another process's migration. */
 const migrationTimeoutMs = 30 * 60_000;
-/** How long a migration waits for a table lock: all other access to the table, even reads, queues behind it. */
-const tableLockTimeoutMs = 2_000;
+/**
+ * How long a migration waits for a table lock: all other access to the table, even reads, queues behind it. Far below PostgreSQL's
+ * deadlock_timeout of a second: of a request that waits for one of its tables and has another one, the migration must be what gives
+ * way, and not the request, which looks for a deadlock a second after its own wait began.
+ */
+const tableLockTimeoutMs = 250;
 /** The pause between two attempts, in which others can proceed. */
 const backOffMs = { first: 1_000, most: 30_000 };
 const migrationLockPollMs = 50;
@@ -37,8 +41,7 @@ export interface MigrateOptions {
 /**
  * Brings the database to the folder's last migration, forward only; each file `NNNN_name.sql` in its own transaction. Any number
  * of processes may do so at once. Returns the files that it applied itself. If a table is locked for a long time (by a backup),
- * retries with a lock timeout of two seconds. Throws, without changing anything, if an applied file was changed or is unknown to
- * this program.
+ * retries. Throws, without changing anything, if an applied file was changed or is unknown to this program.
  */
 export async function migrate(
   db: Database,
@@ -88,8 +91,9 @@ class TableInUse extends Error {
 async function describeOldestTransaction(db: Database): Promise<string> {
   const [oldest] = await db.query<{ pid: number; name: string; since: string }>(
     `select pid, application_name as name, to_char(xact_start at time zone 'UTC', 'HH24:MI:SS') as since from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid() and xact_start < clock_timestamp() - interval '1 s'
+     where datname = current_database() and pid <> pg_backend_pid() and xact_start < clock_timestamp() - make_interval(secs => $1)
      order by xact_start limit 1`,
+    [tableLockTimeoutMs / 1_000],
   );
   if (oldest === undefined) return "";
   return ` (the oldest transaction is that of ${oldest.name || "a client without a name"}, process ${oldest.pid}, since ${oldest.since} UTC)`;
@@ -294,7 +298,7 @@ async function apply(tx: Database, migration: Migration): Promise<void> {
     await tx.query({ text: migration.sql, timeoutMs: migrationTimeoutMs });
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
-    if (error.code === LOCK_NOT_AVAILABLE) throw new TableInUse(migration.file, error);
+    if (GIVES_WAY.has(error.code ?? "")) throw new TableInUse(migration.file, error);
     const line =
       error.position === undefined
         ? ""
@@ -307,7 +311,8 @@ async function apply(tx: Database, migration: Migration): Promise<void> {
   await tx.query(INSERT_APPLIED, appliedRow(migration));
 }
 
-const LOCK_NOT_AVAILABLE = "55P03";
+/** A lock that was not to be had in time, and a deadlock. */
+const GIVES_WAY = new Set(["55P03", "40P01"]);
 const INSERT_APPLIED = "insert into public.schema_migration (version, name, sha256) values ($1, $2, $3)";
 
 function appliedRow({ version, file, sha256 }: Migration): readonly unknown[] {
