@@ -146,7 +146,10 @@ export async function startProcess(
   environment: Environment,
   roles: readonly string[],
   log: (text: string) => void,
-  { program = OWN, processes = 1 }: { readonly program?: ServiceProgram; readonly processes?: number } = {},
+  {
+    program = OWN,
+    processes = 1,
+  }: { readonly program?: ServiceProgram | undefined; readonly processes?: number } = {},
 ): Promise<ServiceProcess> {
   const more = processes === 1 ? [] : ["--processes", String(processes)];
   const child = start(["serve", "--roles", roles.join(","), ...more], environment, program);

@@ -24,9 +24,11 @@ import {
   foreignEnvironment,
   needsOwnProcess,
   runCommand,
+  runLatchkey,
   startProcess,
   type CommandResult,
   type ServiceProcess,
+  type ServiceProgram,
 } from "./service-process.ts";
 
 export type { CommandResult, ServiceProcess } from "./service-process.ts";
@@ -77,13 +79,17 @@ export interface Installation {
 /** Longest wait for requests under way when a service of a test ends, unless the test says otherwise. */
 const DRAIN_SECONDS = "1";
 
-/** Makes an installation as `latchkey init` does; the disposer ends its services and removes all of it. */
+/**
+ * Makes an installation as `latchkey init` does; the disposer ends its services and removes all of it. With another checkout's
+ * `program`, that one makes it, in a database that is empty; `startProcess` serves it by that program or this one.
+ */
 export async function install(
   environment: Record<string, string> = {},
   given: TestDatabase | null = null,
+  { program }: { readonly program?: ServiceProgram | undefined } = {},
 ): Promise<Installation & AsyncDisposable> {
   const database = given ?? (await createTestDatabase());
-  if (given !== null) await migrateAll(given.db);
+  if (given !== null && program === undefined) await migrateAll(given.db);
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
   const all = {
     DATABASE_URL: database.connectionString,
@@ -103,8 +109,12 @@ export async function install(
     running.add(service);
     return service;
   };
-  const needsProcess = all.DATABASE_URL !== database.connectionString || needsOwnProcess(environment);
-  const ways = waysOf(all, database, folder, log);
+  const needsProcess =
+    all.DATABASE_URL !== database.connectionString || needsOwnProcess(environment) || program !== undefined;
+  const ways =
+    program === undefined
+      ? waysOf(all, database, folder, log)
+      : byCommands(folder, log, async (words) => await runLatchkey(words, all, { program, folder }));
   await ways.init();
   // What the test itself reads and writes is verified and signed as the service's is.
   if (needsProcess)
@@ -152,7 +162,7 @@ function waysOf(
   folder: string,
   log: (text: string) => void,
 ): Ways {
-  const commands = byCommands(environment, folder, log);
+  const commands = byCommands(folder, log, async (words) => await runCommand(words, environment));
   const { LATCHKEY_NODE_FILES: nodeFiles = "", ...others } = environment;
   if (environment["DATABASE_URL"] !== database.connectionString || needsOwnProcess(others)) return commands;
   const actions = byActions(environment, database);
@@ -186,12 +196,12 @@ function byActions(environment: Readonly<Record<string, string>>, { db }: TestDa
 
 /** Set-up by the commands, for an installation whose settings a process alone can be given. */
 function byCommands(
-  environment: Readonly<Record<string, string>>,
   folder: string,
   log: (text: string) => void,
+  command: (words: readonly string[]) => Promise<CommandResult>,
 ): Ways {
   const run = async (...arguments_: string[]): Promise<CommandResult> => {
-    const result = await runCommand(arguments_, environment);
+    const result = await command(arguments_);
     log(result.stderr);
     return result;
   };

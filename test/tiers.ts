@@ -22,8 +22,10 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "two clusters and a promotion; instead a restart of the server under load (flow/database-faults)",
   "test/flow/rolling-restart.pg.test.ts":
     "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
+  "test/flow/rolling-upgrade.pg.test.ts":
+    "two versions, a balancer and a load; instead what migrations change of the version before (upgrade/beside)",
   "test/backups/move.pg.test.ts":
-    "an embedded server and 200 MB of rows; instead a restore between two databases, all rows compared (backups/backup)",
+    "an embedded server, and 500 MB of rows and objects; instead a restore between two databases, all rows compared (backups/backup)",
   "test/blobs/s3-store.test.ts":
     "Ceph's gateway, 84 MB to fetch; instead moto, which checks no signatures (blobs/s3-moto)",
   "test/blobs/s3-service.pg.test.ts":

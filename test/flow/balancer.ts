@@ -11,6 +11,7 @@ export interface Balancer extends AsyncDisposable {
 
 const PROBE_MS = 100;
 const NOBODY_MS_MAX = 30_000;
+const KEEP_ALIVE_MS = 600_000;
 
 export async function startBalancer(): Promise<Balancer> {
   const ready = new Map<string, boolean>();
@@ -53,7 +54,11 @@ export async function startBalancer(): Promise<Balancer> {
     });
     incoming.pipe(passed);
   };
-  const server = createServer((incoming, outgoing) => void pass(incoming, outgoing));
+  // An idle connection stays open: a client that uses it just as it is closed would blame the service.
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MS },
+    (incoming, outgoing) => void pass(incoming, outgoing),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

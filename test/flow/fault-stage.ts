@@ -7,6 +7,7 @@ import { openTarget, type Seen, type Target } from "../documents/target.ts";
 import type { TestDatabase } from "../database.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install, type Installation, type RunningService } from "../service.ts";
+import type { ServiceProgram } from "../service-process.ts";
 import { historyOf, recordHistory } from "./run-history.ts";
 
 /** The records that each run of `whole` and `sends` writes into the target's books. */
@@ -107,18 +108,26 @@ const DOCUMENTS = [
   PLAIN,
 ];
 
-/** `host`: the name under which Blueprints reach the target. `documents`: Blueprints of the test's own. */
+/**
+ * `host`: the name under which Blueprints reach the target. `documents`: Blueprints of the test's own. `program`: the checkout that
+ * makes the installation, in an empty database.
+ */
 export async function openFaultStage(
   environment: Readonly<Record<string, string>> = {},
   database: TestDatabase | null = null,
   {
     host = "127.0.0.1",
     documents = [],
-  }: { readonly host?: string; readonly documents?: readonly string[] } = {},
+    program,
+  }: {
+    readonly host?: string;
+    readonly documents?: readonly string[];
+    readonly program?: ServiceProgram | undefined;
+  } = {},
 ): Promise<FaultStage> {
   await using opened = new AsyncDisposableStack();
   const target = opened.use(await openTarget());
-  const installation = opened.use(await install(environment, database));
+  const installation = opened.use(await install(environment, database, { program }));
   await installation.apply(
     ...[...DOCUMENTS, ...documents].map((text) =>
       text.replaceAll("{TARGET}", target.url.replace("127.0.0.1", host)),
