@@ -41,7 +41,7 @@ export function openLocalStore(folder: string): BlobStore {
       try {
         return await putFile(pathOf(key), key, bytes);
       } catch (error) {
-        throw diskFailure(folder, error);
+        throw diskFailure("objects", folder, error);
       }
     },
     open: (key, range) => readFile(pathOf(key), key, range),

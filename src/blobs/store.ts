@@ -1,4 +1,5 @@
 import { ExplainedError } from "#lib/explained-error.ts";
+import { noteFullDisk, type DiskPlace } from "#lib/full-disks.ts";
 /** A stored object: its size and the hash of its bytes. */
 export interface StoredBlob {
   readonly key: string;
@@ -82,13 +83,17 @@ export class StoreFailed extends ExplainedError {
 /** Error codes of a disk that is full or currently not writable. */
 const DISK_CODES = new Set(["ENOSPC", "EDQUOT", "EROFS", "EIO"]);
 
-/** Turns a failure of the disk into a StoreFailed error, because the write can be retried later. Returns every other error unchanged. */
-export function diskFailure(folder: string, error: unknown): unknown {
+/**
+ * Turns a failure of the disk into a StoreFailed error, because the write can be retried later, and notes a full one. Returns every
+ * other error unchanged.
+ */
+export function diskFailure(place: DiskPlace, path: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === undefined || syscall === undefined || !DISK_CODES.has(code)) return error;
   const isFull = code === "ENOSPC" || code === "EDQUOT";
+  if (isFull) noteFullDisk(place);
   const what = isFull ? "is full: free some space" : "is not writable: check the disk";
-  return new StoreFailed(`the disk of ${folder} ${what} (${code})`, code);
+  return new StoreFailed(`the disk of ${path} ${what} (${code})`, code);
 }
 
 /** The name of the mark, which is stored next to the objects. It can't collide with an object: their keys have two or more parts. */

@@ -29,7 +29,8 @@ async function append(file: string, lines: readonly string[]): Promise<void> {
     const { size } = await handle.stat();
     // After a crash in the middle of a line, the next entry starts on a new line.
     const isTorn = size > 0 && (await byteAt(handle, size - 1)) !== NEWLINE;
-    await handle.write(`${isTorn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
+    // All of it: a single write on a disk with little room left may end early, without an error.
+    await handle.appendFile(`${isTorn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
     await handle.sync();
     if (size === 0) await syncFolder(dirname(file));
   } finally {

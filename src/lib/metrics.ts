@@ -176,5 +176,8 @@ export const metrics = {
     "Executions of runs that the object store interrupted.",
     [],
   ),
+  fullDisks: counter("latchkey_disk_full_total", "Writes of this process that found no room on a disk.", [
+    "place",
+  ]),
   purged: counter("latchkey_runs_purged_total", "Runs whose data was purged after their retention.", []),
 } as const;

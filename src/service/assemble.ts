@@ -40,6 +40,7 @@ import {
   type Config,
   type Environment,
 } from "./settings/settings.ts";
+import { followFullDisks } from "./follow-full-disks.ts";
 import { startApiProcesses, type ApiOrder } from "./api-processes.ts";
 import { openClientSecrets } from "./open-client-secrets.ts";
 import { openDatabase } from "./open-database.ts";
@@ -101,7 +102,7 @@ export async function startService(
     closeShared = async () => await closeServices(services);
     await claimStoreAtStart(services);
     await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);
-    parts.push(followVaultKeys(database.db, services.vault, log));
+    parts.push(followVaultKeys(database.db, services.vault, log), followFullDisks(log));
     // The port is opened before the worker starts: a process that can't listen must not have taken runs.
     const goneForMs = (): number => database.goneForMs();
     const order = { environment: withoutMasterKey(environment), source: database.source, processes };
@@ -111,7 +112,7 @@ export async function startService(
         : await startApiProcesses(order, log, goneForMs);
     server = listening;
     parts.push(() => listening.close(config.drainMs));
-    if (config.metrics !== null) parts.push(await serveMetrics(services, config.metrics));
+    if (config.metrics !== null) parts.push(await serveMetrics(services, config, config.metrics));
     if (workerRole !== null)
       parts.push(await workerRole.startWorker(config, services, database.source, environment));
     return { url: publicUrl(), localUrl: listening.url, lost: database.lost, stop: closeAll };
@@ -162,15 +163,16 @@ export async function startApiProcess(
   const publicUrl = (): string => url ?? `http://${config.host}:${config.port}`;
   const services = await openServices({ config, log, db, news, publicUrl, ceilings }, signingKey, null);
   const unfollow = followVaultKeys(db, services.vault, log);
+  const unfollowDisks = followFullDisks(log);
   const server = await openServer(services, serverOptions(config, true, ceilings, databaseGoneForMs));
   url ??= server.url;
   const { metrics } = config;
   const at = metrics === null || metrics.port === 0 ? metrics : { ...metrics, port: metrics.port + number };
-  const closeMetrics = at === null ? null : await serveMetrics(services, at);
+  const closeMetrics = at === null ? null : await serveMetrics(services, config, at);
   return {
     url: server.url,
     stop: async () => {
-      await Promise.all([server.close(config.drainMs), closeMetrics?.(), unfollow()]);
+      await Promise.all([server.close(config.drainMs), closeMetrics?.(), unfollow(), unfollowDisks()]);
       await closeServices(services);
       await settleRows(db);
       await news.close();
@@ -182,9 +184,11 @@ export async function startApiProcess(
 /** Returns what stops it. */
 async function serveMetrics(
   services: Services,
+  { dataDir, objectStore }: Config,
   at: NonNullable<Config["metrics"]>,
 ): Promise<() => Promise<void>> {
-  const opened = openMetrics(services);
+  const folders = { data: dataDir, ...(objectStore === null && { objects: join(dataDir, "objects") }) };
+  const opened = openMetrics(services, folders);
   const server = await openMetricsServer(opened.read, at).catch((error: unknown) => {
     opened.close();
     throw error;

@@ -17,6 +17,7 @@ import type { Ceilings } from "#domain/ceilings.ts";
 import { isNeighbour, type Network } from "#domain/client-address.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import { listFullDisks } from "#lib/full-disks.ts";
 import { metrics } from "#lib/metrics.ts";
 import { newId } from "#lib/new-id.ts";
 
@@ -231,6 +232,8 @@ function registerHealth(app: FastifyInstance, services: Services, state: Readine
     } catch {
       return await reply.code(503).send({ status: "database unavailable" });
     }
-    return await reply.send({ status: "ready" });
+    // It can still answer what writes nothing there, so it stays in rotation; requests that need the room are answered 503.
+    const full = listFullDisks();
+    return await reply.send({ status: "ready", ...(full.length > 0 && { disk_full: full }) });
   });
 }

@@ -101,6 +101,9 @@ test("the numbers are those of what was done", async () => {
   assert.equal(sum(samples, "latchkey_last_backup_age_seconds"), Infinity);
   assert.equal(sum(samples, "latchkey_workers", { state: "alive" }), 1);
   assert.equal(sum(samples, "latchkey_database_up"), 1);
+  const disk = { place: "data" };
+  const [free, size] = ["free", "size"].map((of) => sum(samples, `latchkey_disk_${of}_bytes`, disk));
+  assert.ok(free !== undefined && size !== undefined && free > 0 && free < size, `${free} of ${size} bytes`);
 });
 
 test("runs that wait are counted by their reason, with the age of the oldest", async () => {

@@ -15,6 +15,16 @@ const state = health("The state of the process, in a word or two.", [
   "database gone",
 ]);
 
+const FULL = Type.Optional(
+  Type.Array(Type.String({ examples: ["data", "objects", "scratch", "database"] }), {
+    description: "The disks that had no room for a write in the last half minute. Missing: none.",
+  }),
+);
+const readiness = Type.Object(
+  { ...state.properties, disk_full: FULL },
+  { title: "Readiness", description: "Whether the process can work, and what is in its way." },
+);
+
 const TAG = "Health";
 
 export const readLiveness: Operation = {
@@ -56,7 +66,10 @@ export const readReadiness: Operation = {
     {
       status: 200,
       description: "It can work.",
-      content: json(state, { ready: { status: "ready" } }),
+      content: json(readiness, {
+        ready: { status: "ready" },
+        full: { status: "ready", disk_full: ["objects"] },
+      }),
     },
     {
       status: 503,

@@ -224,6 +224,14 @@ class PresignedRunResults(TypedDict):
     results: dict[str, str]
     executionMetadata: ExecutionMetadata
 
+class Readiness(TypedDict):
+    """Whether the process can work, and what is in its way."""
+
+    #: The state of the process, in a word or two.
+    status: str
+    #: The disks that had no room for a write in the last half minute. Missing: none.
+    disk_full: NotRequired[list[str]]
+
 class RecordError(TypedDict):
     """A rule that a record violates."""
 

@@ -237,6 +237,14 @@ export interface PresignedRunResults {
   readonly executionMetadata: ExecutionMetadata;
 }
 
+/** Whether the process can work, and what is in its way. */
+export interface Readiness {
+  /** The state of the process, in a word or two. */
+  readonly status: string;
+  /** The disks that had no room for a write in the last half minute. Missing: none. */
+  readonly disk_full?: readonly string[] | undefined;
+}
+
 /** A rule that a record violates. */
 export interface RecordError {
   /** The field of `data` in dot notation; `null` for the record as a whole. */

@@ -1,3 +1,4 @@
+import { diskFailure } from "#blobs/store.ts";
 import { listChainEnds } from "#db/audit-entries.ts";
 import { readClockText } from "#db/connection/clock.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -53,7 +54,9 @@ export class AuditCheckpoints {
       return JSON.stringify({ v: 1, ...checkpoint, signature });
     });
     await failpoint("audit.before_checkpoint");
-    await this.#sink.append(lines);
+    await this.#sink.append(lines).catch((error: unknown) => {
+      throw diskFailure("data", this.#sink.file, error);
+    });
     await failpoint("audit.after_checkpoint");
     for (const { chain, count } of grown) written.set(chain, count);
     return grown.length;

@@ -1,3 +1,4 @@
+import { diskFailure } from "#blobs/store.ts";
 import { credentialExists } from "#db/credentials/credentials.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { isId } from "#domain/ids.ts";
@@ -25,6 +26,11 @@ export interface Tombstone {
 
 export function openTombstones(file: string): Tombstones {
   const log = openAppendLog(file);
+  const append = async (line: object): Promise<void> => {
+    await log.append([JSON.stringify(line)]).catch((error: unknown) => {
+      throw diskFailure("data", file, error);
+    });
+  };
   return {
     of: (credentialId) => {
       let written: string | null = null;
@@ -32,11 +38,11 @@ export function openTombstones(file: string): Tombstones {
         write: async (account, { id: entry, occurredAt: at }) => {
           // Set first: a partly written line counts as written.
           written = entry;
-          await log.append([JSON.stringify({ v: 1, deleted: credentialId, account, at, entry })]);
+          await append({ v: 1, deleted: credentialId, account, at, entry });
         },
         withdraw: async (db) => {
           if (written === null || !(await credentialExists(db, credentialId))) return;
-          await log.append([JSON.stringify({ v: 1, undone: credentialId, entry: written })]);
+          await append({ v: 1, undone: credentialId, entry: written });
         },
       };
     },

@@ -1,3 +1,4 @@
+import { statfs } from "node:fs/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Needs } from "#actions/services.ts";
 import { findLastBackup } from "#db/backups/last-backup.ts";
@@ -10,6 +11,7 @@ import {
 import { readPurgeLag } from "#db/runs/purges.ts";
 import { listRowAlarms } from "#db/signing/row-alarms.ts";
 import { limits } from "#domain/limits.ts";
+import type { DiskPlace } from "#lib/full-disks.ts";
 import { renderGauges, renderInstruments, type Gauge } from "#lib/metrics.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 
@@ -33,8 +35,14 @@ const REASONS: readonly WaitingReason[] = [
 /** All metrics of a process, as Prometheus' text format 0.0.4. */
 export type ReadMetrics = () => Promise<string>;
 
+/** Folders whose disks are measured, by what they are for. */
+export type MeasuredFolders = Readonly<Partial<Record<DiskPlace, string>>>;
+
 /** Of a process that shows its metrics. `close` ends the sampling. */
-export function openMetrics(services: Needs<"db" | "vault">): { readonly read: ReadMetrics; close(): void } {
+export function openMetrics(
+  services: Needs<"db" | "vault">,
+  folders: MeasuredFolders,
+): { readonly read: ReadMetrics; close(): void } {
   const delay = monitorEventLoopDelay({ resolution: DELAY_SAMPLE_MS });
   delay.enable();
   let reading: Promise<string> | null = null;
@@ -49,6 +57,7 @@ export function openMetrics(services: Needs<"db" | "vault">): { readonly read: R
       ...processGauges(),
       gauge("latchkey_event_loop_delay_seconds", "Delay of the event loop since the last scrape.", delays),
       ...poolGauges(services),
+      ...(await diskGauges(folders)),
       ...(await databaseGauges(services)),
     ];
     return `${[renderInstruments(), renderGauges(gauges)].join("\n")}\n`;
@@ -87,6 +96,28 @@ function poolGauges({ db: { pool }, vault }: Needs<"db" | "vault">): readonly Ga
       "Whether this process has the vault's private key.",
       vault.canOpen ? 1 : 0,
     ),
+  ];
+}
+
+/** A folder that does not exist yet, or whose disk does not answer, has none. */
+async function diskGauges(folders: MeasuredFolders): Promise<readonly Gauge[]> {
+  const found = await Promise.all(
+    Object.entries(folders).map(async ([place, folder]) => {
+      const disk = await statfs(folder).catch(() => null);
+      return disk === null
+        ? []
+        : [{ labels: { place }, free: disk.bavail * disk.bsize, size: disk.blocks * disk.bsize }];
+    }),
+  );
+  const values = (which: "free" | "size"): Gauge["values"] =>
+    found.flat().map(({ labels, [which]: value }) => ({ labels, value }));
+  return [
+    gauge(
+      "latchkey_disk_free_bytes",
+      "Room that this process may use on the disk of a folder.",
+      values("free"),
+    ),
+    gauge("latchkey_disk_size_bytes", "Size of the disk of a folder.", values("size")),
   ];
 }
 

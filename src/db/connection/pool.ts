@@ -3,6 +3,7 @@ import pg from "pg";
 import { limits } from "#domain/limits.ts";
 import { assert } from "#lib/assert.ts";
 import { systemClock, type Clock } from "#lib/clock.ts";
+import { noteFullDisk } from "#lib/full-disks.ts";
 import { SERVER_LIFE, wasCommitted, type BegunTransaction } from "./settle-commit.ts";
 import { typeParser } from "./type-parser.ts";
 
@@ -207,10 +208,13 @@ async function send(client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.Q
   try {
     return await client.query(config);
   } catch (error) {
+    if (isDiskFull(error)) noteFullDisk("database");
     if (!leavesConnectionUsable(error)) broken.add(client);
     throw error;
   }
 }
+
+const isDiskFull = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === "53100";
 
 /** An ordinary error of a statement: not of the connection, a timeout, or a server shutdown. */
 function leavesConnectionUsable(error: unknown): boolean {

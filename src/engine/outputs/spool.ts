@@ -57,7 +57,7 @@ export class Scratch {
     try {
       return await this.#write(bytes);
     } catch (error) {
-      throw diskFailure(this.#parent, error);
+      throw diskFailure("scratch", this.#parent, error);
     }
   }
 
