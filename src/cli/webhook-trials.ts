@@ -5,7 +5,8 @@ import { subscriptionsProblem } from "#domain/webhook.ts";
 import { TRIGGERED_TYPES } from "#domain/webhook-example.ts";
 import { must } from "#lib/assert.ts";
 import { readServerEvents, type ServerEvent } from "#lib/server-events.ts";
-import { webhookHeaders } from "#lib/webhook-signature.ts";
+import type { Hmac } from "#lib/hmac.ts";
+import { openWebhookSigner, webhookHeaders } from "#lib/webhook-signature.ts";
 import type { Composition } from "./composition.ts";
 import { CommandFailed, plain, print, tell } from "./output.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -79,7 +80,10 @@ async function listen(composition: Composition, options: ListenOptions): Promise
   const interrupt = stopSignal(["SIGINT", "SIGTERM"]);
   tell(`Forwarding the events of ${client.url} to ${options.forward}, signed with:\n${secret}`);
   try {
-    await Promise.race([follow(client, secret, options, interrupt.signal), interrupt.come]);
+    await Promise.race([
+      follow(client, openWebhookSigner(secret), options, interrupt.signal),
+      interrupt.come,
+    ]);
   } finally {
     await client.close();
   }
@@ -90,7 +94,7 @@ const RECONNECT_MS = 2_000;
 /** Until the event that `once` names, or until the process ends: a stream that ends is opened again, and continues where it was. */
 async function follow(
   client: ServiceClient,
-  secret: string,
+  sign: Hmac,
   options: ListenOptions,
   stopped: AbortSignal,
 ): Promise<void> {
@@ -103,7 +107,7 @@ async function follow(
       for await (const event of readServerEvents(answer.bytes)) {
         lastId = event.id;
         if (!isWanted(event.type, options.events)) continue;
-        await pass(event, secret, options);
+        await pass(event, sign, options);
         if (event.type === options.once) return;
       }
     } catch (error) {
@@ -141,10 +145,10 @@ const isWanted = (type: string, events: readonly string[] | undefined): boolean 
   events === undefined ||
   events.some((each) => each === "*" || each === type || each === `${type.split(".")[0]}.*`);
 
-async function pass(event: ServerEvent, secret: string, { forward: to, json }: ListenOptions): Promise<void> {
+async function pass(event: ServerEvent, sign: Hmac, { forward: to, json }: ListenOptions): Promise<void> {
   const { forward } = await import("#outbound/forward.ts");
   const beganAtMs = performance.now();
-  const headers = webhookHeaders({ id: event.id, atMs: Date.now(), body: event.data }, [secret]);
+  const headers = webhookHeaders({ id: event.id, atMs: Date.now(), body: event.data }, [sign]);
   const result = await forward(to, headers, event.data);
   const durationMs = Math.round(performance.now() - beganAtMs);
   const [status, failure] = typeof result === "number" ? [result, null] : [null, result];

@@ -97,6 +97,8 @@ const CONNECTIONS_MAX = 128;
 /** A redirect's body is read up to this size to keep the connection; for a longer one, the connection is closed. */
 const DISCARDED_BYTES_MAX = 65_536;
 const SMALL_BYTES_MAX = 65_536;
+/** RFC 9110, 15.3.5: the answer ends with its headers. */
+const NO_CONTENT = 204;
 
 export function openGate({ allow, resolve = resolveBySystem, tellsTraces = false }: GateOptions): Gate {
   return gateOver({ rules: addressRules(allow), resolve, tellsTraces }, null);
@@ -249,7 +251,7 @@ async function readResponse(
     const body =
       kept !== null
         ? new Uint8Array()
-        : coding === null && isDeclaredSmall(headers, policy)
+        : coding === null && (answer.statusCode === NO_CONTENT || isDeclaredSmall(headers, policy))
           ? await answer.body.bytes()
           : await wholeBody(content.chunks);
     return {

@@ -35,16 +35,18 @@ test("killed before and after sending, each effect is delivered, and nothing els
   const { db } = installation.database;
   const finished = async (): Promise<readonly { id: string }[]> =>
     await db.query<{ id: string }>(`select id from run where status = 'completed'`);
-  let triggered = 0;
-  for (const [index, point] of ["webhook.before_send=kill:3", "webhook.after_send=kill"].entries()) {
-    const service = await installation.serveProcess({ LATCHKEY_FAILPOINTS: point });
-    const caller = openCaller(service.url, key);
-    // The kill may come at any of these.
-    for (; triggered < (RUNS / 2) * (index + 1); triggered++)
-      await caller.post("/blueprints/open-list/trigger", {}).catch(() => undefined);
-    await until("it is killed", () => service.child.signalCode === "SIGKILL");
+  const { url: api } = await installation.serveProcess({}, ["api"]);
+  const caller = openCaller(api, key);
+  for (const point of ["webhook.before_send=kill:3", "webhook.after_send=kill"]) {
+    for (let triggered = 0; triggered < RUNS / 2; triggered++)
+      await caller.post("/blueprints/open-list/trigger", {});
+    // It may be killed before it is known to be there.
+    const worker = await installation
+      .serveProcess({ LATCHKEY_FAILPOINTS: point }, ["worker"])
+      .catch(() => null);
+    await until("it is killed", () => worker === null || worker.child.signalCode === "SIGKILL");
   }
-  await installation.serveProcess();
+  await installation.serveProcess({}, ["worker"]);
   await until(
     "no run is under way",
     async () => (await db.query(`select 1 from run where ended_at is null`)).length === 0,

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { build, type Rolldown } from "vite";
-import { newWebhookSecret, webhookHeaders } from "#lib/webhook-signature.ts";
+import { newWebhookSecret, openWebhookSigner, webhookHeaders } from "#lib/webhook-signature.ts";
 import { launchChromium } from "../hosted/chromium.ts";
 import { installPacked, packSdk } from "./pack.ts";
 
@@ -56,7 +56,9 @@ test("a browser verifies a genuine webhook, refuses others, and reads the API as
     await page.goto(origin);
     await page.waitForFunction("globalThis.webhooks !== undefined");
     const [secret, body] = [newWebhookSecret(), '{"type":"run.completed","data":{"id":"run_ü"}}'];
-    const headers = Object.fromEntries(webhookHeaders({ id: "msg_1", atMs: Date.now(), body }, [secret]));
+    const signed = (atMs: number): object =>
+      Object.fromEntries(webhookHeaders({ id: "msg_1", atMs, body }, [openWebhookSigner(secret)]));
+    const headers = signed(Date.now());
     const verify = async (...given: unknown[]): Promise<unknown> =>
       await page.evaluate(
         `webhooks.verify(...${JSON.stringify(given)}).then((event) => event.data.id, (error) => error.name)`,
@@ -64,9 +66,7 @@ test("a browser verifies a genuine webhook, refuses others, and reads the API as
     assert.equal(await verify(body, headers, secret), "run_ü");
     assert.equal(await verify(`${body} `, headers, secret), "WebhookVerificationError");
     assert.equal(await verify(body, headers, newWebhookSecret()), "WebhookVerificationError");
-    const old = Object.fromEntries(
-      webhookHeaders({ id: "msg_1", atMs: Date.now() - 600_000, body }, [secret]),
-    );
+    const old = signed(Date.now() - 600_000);
     assert.equal(await verify(body, old, secret), "WebhookVerificationError");
     const read = `new Latchkey({ apiKey: "lk_x", baseUrl: location.origin }).runs.readStatus("run_x").then(({ status }) => status)`;
     assert.equal(await page.evaluate(read), "completed");

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { newWebhookSecret, webhookHeaders } from "#lib/webhook-signature.ts";
+import { newWebhookSecret, openWebhookSigner, webhookHeaders } from "#lib/webhook-signature.ts";
 import { webhooks, WebhookVerificationError } from "../../sdk/typescript/src/latchkey.ts";
 
 interface Case {
@@ -36,7 +36,7 @@ const ANY_TIME = 1e12;
 const secret = newWebhookSecret();
 const body = '{"type":"run.completed","timestamp":"2026-11-23T10:00:00.000Z","data":{"id":"run_ü"}}';
 const signedAt = (atMs: number, ...secrets: readonly string[]): Record<string, string> =>
-  Object.fromEntries(webhookHeaders({ id: "msg_1", atMs, body }, secrets));
+  Object.fromEntries(webhookHeaders({ id: "msg_1", atMs, body }, secrets.map(openWebhookSigner)));
 const now = signedAt(Date.now(), secret);
 const own = { body, headers: now, secret, tolerance: 300, refused: null };
 const without = (name: string): Record<string, string> =>

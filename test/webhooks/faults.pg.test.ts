@@ -130,3 +130,53 @@ test("an event of an effect that ends while its endpoint is being deleted leaves
   await until("the attempts are gone", async () => !(await left("webhook_attempt")).includes(deleted));
   assert.deepEqual([await left("webhook_delivery"), await left("webhook_attempt")], [[kept], [kept]]);
 });
+
+/** Makes pings due, all at once. */
+async function pingOften(id: string, times: number): Promise<void> {
+  await installation.database.db.query(
+    `with event as (
+       insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
+       select new_event_id(), account_id, 'ping', id, app_now(), jsonb_build_object('id', id)
+       from webhook_endpoint, generate_series(1, $2) where id = $1
+       returning id)
+     insert into webhook_delivery (endpoint_id, event_id, due_at) select $1, id, app_now() from event`,
+    [id, times],
+  );
+}
+
+test("deliveries of one endpoint are recorded together", async () => {
+  const id = await create("/many");
+  await pingOften(id, 200);
+  await until("all are recorded", async () => (await attemptsOf(id)).length === 200);
+  assert.equal(receiver.at("/many").length, 200);
+  const [row] = await installation.database.db.query<{ statements: number }>(
+    `select count(distinct xmin::text)::int as statements from webhook_attempt where endpoint_id = $1`,
+    [id],
+  );
+  // Ten at a time they would be 20.
+  assert.ok((row?.statements ?? 0) < 20, `${row?.statements} statements`);
+});
+
+test("what was claimed with a delivery that failed, and not sent, is due again at once, and counts as not attempted", async () => {
+  const id = await create("/breaks");
+  const good = 10;
+  const { db } = installation.database;
+  let begun = 0;
+  answers.set("/breaks", {
+    get status() {
+      return ++begun <= good ? 204 : 500;
+    },
+  });
+  // The second batch is of twenty, and ten of them are sent at a time.
+  await pingOften(id, 30);
+  await until("it fails", async () => (await attemptsOf(id)).some(({ status }) => status === 500));
+  await until("each attempt that is counted is recorded", async () => {
+    const counted = await db.query(
+      `select 1 from webhook_delivery delivery where endpoint_id = $1 and attempts <> (select count(*) from webhook_attempt attempt
+         where attempt.endpoint_id = $1 and attempt.event_id = delivery.event_id)`,
+      [id],
+    );
+    return counted.length === 0;
+  });
+  await runCommand(installation, 0, ["webhooks", "disable", id]);
+});

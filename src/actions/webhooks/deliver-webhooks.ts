@@ -4,7 +4,7 @@ import {
   claimDeliveries,
   noteEndpointHealth,
   recordAttempts,
-  type AttemptRecord,
+  returnDeliveries,
   type ClaimedDelivery,
 } from "#db/webhooks/webhook-deliveries.ts";
 import {
@@ -15,34 +15,29 @@ import {
   type StoredEndpoint,
 } from "#db/webhooks/webhook-endpoints.ts";
 import { limits } from "#domain/limits.ts";
-import { isDelivered, nextAttemptInMs, renderEvent, type DisabledReason } from "#domain/webhook.ts";
+import type { DisabledReason } from "#domain/webhook.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
-import type { Clock } from "#lib/clock.ts";
 import { failpoint } from "#lib/failpoint.ts";
-import { describeError, type Log } from "#lib/log.ts";
-import type { Random } from "#lib/random.ts";
-import { retryAfterMs } from "#lib/retry-delay.ts";
-import { webhookHeaders } from "#lib/webhook-signature.ts";
-import { GateError } from "#outbound/gate-error.ts";
-import type { Gate, GateResponse } from "#outbound/gate.ts";
+import type { Hmac } from "#lib/hmac.ts";
+import { inLanes } from "#lib/lanes.ts";
+import { openWebhookSigner } from "#lib/webhook-signature.ts";
 import { webhookSecretBinding } from "#vault/binding.ts";
 import type { Vault } from "#vault/vault.ts";
+import { attemptDelivery, type Attempt, type AttemptServices } from "./attempt-delivery.ts";
 
 /** What delivering needs. */
-export interface DeliveryServices {
+export interface DeliveryServices extends AttemptServices {
   readonly db: Database;
   readonly vault: Vault;
-  readonly gate: Gate;
   readonly audit: AuditKeys;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** Where operators' events link to. */
-  readonly publicUrl: () => string;
 }
 
 /** Concurrent deliveries to an endpoint. */
 const TOGETHER_MAX = 10;
+/** Deliveries that are claimed, and recorded, by one statement. */
+const BATCH_MAX = 100;
+/** What a lost worker has sent without recording it is sent again, so a batch is not larger than the endpoint takes in about this time. */
+const BATCH_MS = 1_000;
 /** After this time an endpoint makes room for others, and gets another job if it has more. */
 const JOB_MS = 10_000;
 /** The next attempt of a delivery whose worker was lost. */
@@ -50,7 +45,8 @@ const LEASE_MS = 4 * limits.webhookTimeoutMs;
 
 /**
  * Delivers the due events of an endpoint, several at a time; one at a time while it fails. Each is delivered at least once, always under
- * the same `webhook-id`. Ends when nothing is due, on a failure, or after a while.
+ * the same `webhook-id`. Ends when nothing else is due, on a failure, or after a while: what comes next is found by the next look for due
+ * events, together with what comes until then.
  */
 export async function deliverWebhooks(
   services: DeliveryServices,
@@ -59,137 +55,71 @@ export async function deliverWebhooks(
 ): Promise<void> {
   const { db, clock } = services;
   const endsAtMs = clock.now() + JOB_MS;
-  while (!stopped.aborted && clock.now() < endsAtMs) {
+  const isOver = (): boolean => stopped.aborted || clock.now() >= endsAtMs;
+  const opened = new Map<string, Hmac>();
+  let batchMax = TOGETHER_MAX;
+  while (!isOver()) {
     const endpoint = await findWebhookEndpoint(db, endpointId);
     if (endpoint === undefined || endpoint.disabledAt !== null) return;
-    const together = endpoint.failingSince === null ? TOGETHER_MAX : 1;
     // First, so that without the key no attempt is counted.
-    const secrets = await openSecrets(services, endpoint);
-    const deliveries = await claimDeliveries(db, endpointId, together, LEASE_MS);
+    const signers = await openSigners(services, endpoint, opened);
+    const claimMax = endpoint.failingSince === null ? batchMax : 1;
+    const deliveries = await claimDeliveries(db, endpointId, claimMax, LEASE_MS);
     if (deliveries.length === 0) return;
-    const attempts = await Promise.all(
-      deliveries.map(async (delivery) => await attempt(services, endpoint, secrets, delivery, stopped)),
-    );
-    await failpoint("webhook.after_send");
-    await recordAttempts(db, endpointId, attempts);
-    if (!(await noteHealth(services, endpoint, attempts))) return;
+    const beganAtMs = clock.now();
+    const attempts = await attemptAll(services, endpoint, signers, deliveries, isOver, stopped);
+    const isQuick = clock.now() - beganAtMs < BATCH_MS && attempts.every(({ isDelivered }) => isDelivered);
+    batchMax = isQuick ? Math.min(2 * batchMax, BATCH_MAX) : TOGETHER_MAX;
+    if (!(await noteHealth(services, endpoint, attempts)) || deliveries.length < claimMax) return;
   }
 }
 
-async function openSecrets(
+/** Attempts them until one fails, and records what became of each. */
+async function attemptAll(
+  services: DeliveryServices,
+  endpoint: StoredEndpoint,
+  signers: readonly Hmac[],
+  deliveries: readonly ClaimedDelivery[],
+  isOver: () => boolean,
+  stopped: AbortSignal,
+): Promise<readonly Attempt[]> {
+  const { db } = services;
+  let fails = false;
+  const attempts = await inLanes(
+    deliveries,
+    TOGETHER_MAX,
+    async (delivery) => {
+      const attempt = await attemptDelivery(services, endpoint, signers, delivery, stopped);
+      fails ||= !attempt.isDelivered && !attempt.isOwnFault;
+      return attempt;
+    },
+    () => fails || isOver(),
+  );
+  await failpoint("webhook.after_send");
+  await recordAttempts(db, endpoint.id, attempts);
+  if (attempts.length < deliveries.length)
+    await returnDeliveries(db, endpoint.id, deliveries.slice(attempts.length));
+  return attempts;
+}
+
+/** By the endpoint's secrets, the current one first. `opened`: those of earlier batches, by the ids of their secrets. */
+async function openSigners(
   { db, vault }: DeliveryServices,
   { id, accountId }: StoredEndpoint,
-): Promise<readonly string[]> {
+  opened: Map<string, Hmac>,
+): Promise<readonly Hmac[]> {
   const stored = await listWebhookSecrets(db, id);
   return await Promise.all(
     stored.map(async (secret) => {
+      const known = opened.get(secret.id);
+      if (known !== undefined) return known;
       const plain = await vault.open(secret.sealed, webhookSecretBinding(accountId, secret.id, id));
-      const text = Buffer.from(plain).toString("utf8");
+      const signer = openWebhookSigner(Buffer.from(plain).toString("utf8"));
       plain.fill(0);
-      return text;
+      opened.set(secret.id, signer);
+      return signer;
     }),
   );
-}
-
-/** `isOwnFault`: it ended here, because the service stops or could not make the request, and says nothing of the endpoint. */
-type Attempt = AttemptRecord & { readonly isOwnFault: boolean };
-
-async function attempt(
-  services: DeliveryServices,
-  endpoint: StoredEndpoint,
-  secrets: readonly string[],
-  delivery: ClaimedDelivery,
-  stopped: AbortSignal,
-): Promise<Attempt> {
-  const beganAtMs = services.clock.now();
-  const sent = await renderAndSend(services, endpoint, secrets, delivery, stopped);
-  const answered = typeof sent === "string" || sent instanceof GateError ? null : sent;
-  const isStopped = answered === null && stopped.aborted;
-  const status = answered?.status ?? null;
-  const result = { status, retryAfterMs: answered && retryAfterMs(answered.headers) };
-  const delivered = isDelivered(result);
-  const random = services.random.integer(0, RANDOM_STEPS) / RANDOM_STEPS;
-  return {
-    eventId: delivery.id,
-    attempt: delivery.attempt,
-    beganAt: delivery.beganAt,
-    durationMs: Math.round(services.clock.now() - beganAtMs),
-    status,
-    failure: typeof sent === "string" ? sent : failureOf(sent),
-    answer: answered === null ? "" : beginningOf(answered),
-    isDelivered: delivered,
-    nextInMs: delivered ? null : isStopped ? 0 : nextAttemptInMs(delivery.tries, result, random),
-    isOwnFault: isStopped || typeof sent === "string",
-  };
-}
-
-const failureOf = (sent: GateResponse | GateError): string | null =>
-  sent instanceof GateError ? sent.message.slice(0, FAILURE_CHARACTERS_MAX) : null;
-
-/** The answer, or why there is none; a text: the service's own fault. An event that can't be sent must not keep the others back. */
-async function renderAndSend(
-  { gate, log, publicUrl }: DeliveryServices,
-  { id: endpointId, url }: StoredEndpoint,
-  secrets: readonly string[],
-  delivery: ClaimedDelivery,
-  stopped: AbortSignal,
-): Promise<GateResponse | GateError | string> {
-  try {
-    const body = renderEvent(delivery, publicUrl());
-    await failpoint("webhook.before_send");
-    return await send(gate, url, delivery, body, secrets, stopped);
-  } catch (error) {
-    log.error(
-      { ...describeError(error), endpointId, eventId: delivery.id, type: delivery.type },
-      "an event could not be sent to its webhook endpoint",
-    );
-    const name = error instanceof Error ? error.name : "unknown";
-    return `an error of Latchkey kept the event from being sent (${name}): see the log of the service`;
-  }
-}
-
-const RANDOM_STEPS = 1_000;
-/** The same as in the table's CHECK. */
-const FAILURE_CHARACTERS_MAX = 300;
-
-async function send(
-  gate: Gate,
-  target: string,
-  delivery: ClaimedDelivery,
-  body: string,
-  secrets: readonly string[],
-  stopped: AbortSignal,
-): Promise<GateResponse | GateError> {
-  const url = new URL(target);
-  const signed = webhookHeaders({ id: delivery.id, atMs: delivery.beganAt.getTime(), body }, secrets);
-  try {
-    return await gate.send(
-      {
-        method: "POST",
-        url,
-        headers: [["content-type", "application/json"], ["user-agent", "Latchkey-Webhooks"], ...signed],
-        body,
-      },
-      {
-        origins: [url.origin],
-        // A redirect is a failure like any other status.
-        redirectsMax: 0,
-        maxBytes: limits.webhookAnswerBytesMax,
-        cutsBody: true,
-        timeoutMs: limits.webhookTimeoutMs,
-      },
-      stopped,
-    );
-  } catch (error) {
-    if (error instanceof GateError) return error;
-    throw error;
-  }
-}
-
-/** Without control characters, which a log must not show and a database can't store. */
-function beginningOf(answer: GateResponse): string {
-  const text = answer.text().slice(0, limits.webhookAnswerCharactersKept);
-  return text.replaceAll(/\p{Cc}/gu, " ").toWellFormed();
 }
 
 /** Whether the endpoint works and may get more. Disables one that is gone, or has failed for days. */

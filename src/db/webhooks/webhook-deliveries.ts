@@ -121,6 +121,22 @@ export async function recordAttempts(
   });
 }
 
+/** Takes back what `claimDeliveries` did for deliveries that were not attempted. */
+export async function returnDeliveries(
+  db: Database,
+  endpointId: string,
+  deliveries: readonly ClaimedDelivery[],
+): Promise<void> {
+  await db.query({
+    name: "return_deliveries",
+    text: `update webhook_delivery delivery set attempts = attempts - 1, tries = tries - 1, due_at = app_now()
+      from unnest($2::text[], $3::int[]) as claimed (event_id, attempt)
+      where delivery.endpoint_id = $1 and delivery.event_id = claimed.event_id and delivery.attempts = claimed.attempt
+        and delivery.due_at is not null and tries > 0`,
+    values: [endpointId, deliveries.map(({ id }) => id), deliveries.map(({ attempt }) => attempt)],
+  });
+}
+
 /** Notes whether an endpoint works. Returns how long it has been failing, in milliseconds; null: it works. */
 export async function noteEndpointHealth(
   db: Database,

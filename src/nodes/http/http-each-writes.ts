@@ -11,7 +11,7 @@ import { extractFields, prepareNodeRequest } from "./http-submit.ts";
 import { isThere } from "./http-verify.ts";
 import { executeWrite, textOutcome, type Write } from "./http-writes.ts";
 import type { Written } from "#nodes/settle-write.ts";
-import { inLanes } from "#nodes/records/lanes.ts";
+import { inLanes } from "#lib/lanes.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "#nodes/records/record-flow.ts";
 
 /** One write of a node: for one record of `for_each`, or the node's only one. */

@@ -15,7 +15,7 @@ import {
   type NodeContext,
   type StepOutput,
 } from "#nodes/define-node.ts";
-import { inLanes } from "#nodes/records/lanes.ts";
+import { inLanes } from "#lib/lanes.ts";
 import { loopFindings, loopWarnings } from "#nodes/loop/loop-check.ts";
 import { isWriteStep, loopSchema, stepNodes, stepsOf } from "#nodes/loop/loop-steps.ts";
 import { inBatches, indexedBatches, recordScopes, recordsFromJson } from "#nodes/records/record-flow.ts";
