@@ -1,7 +1,11 @@
 // docs/single-sign-on.md: single sign-on of operators at a real provider, and what of its answers counts for nothing.
 import assert from "node:assert/strict";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { limitPassword } from "#db/operators/operators.ts";
+import { newFolder, startLatchkey } from "../cli/program.ts";
+import { eventually, PATIENCE_MS } from "../eventually.ts";
 import { CLIENT } from "../oauth/provider.ts";
 import { Visitor } from "../oauth/oauth-setup.ts";
 import { openBrowser, sendPlain, type Browser, type OperatorAnswer } from "./browser.ts";
@@ -18,12 +22,15 @@ after(async () => await stage?.[Symbol.asyncDispose]());
 const codeOf = (answer: OperatorAnswer): unknown => answer.body?.error?.details?.[0]?.code;
 
 /** Somebody who is an operator, and whom the provider knows by the same address. */
-async function somebody(role: "admin" | "viewer" = "viewer") {
+async function somebody(role: "admin" | "operator" | "viewer" = "viewer") {
   const operator = await stage.operators.operator(role);
   const login = operator.email.split("@")[0] ?? "";
   stage.people.set(login, { email: operator.email.toUpperCase(), email_verified: true });
   return { ...operator, login };
 }
+
+const finishStepUp = async (browser: Browser, back: string): Promise<OperatorAnswer> =>
+  await browser.send("POST", "/session/step-up/oidc", { query: new URL(back).search.slice(1) });
 
 /** Refusals so far of those who are nobody here: on record together, when the minute or the service is over. */
 const counted: Record<string, number> = {};
@@ -127,9 +134,7 @@ describe("the way in", () => {
       ["prompt", "max_age"].map((name) => new URL(stranger).searchParams.get(name)),
       ["login", "0"],
     );
-    const finishStepUp = async (back: string): Promise<OperatorAnswer> =>
-      await browser.send("POST", "/session/step-up/oidc", { query: new URL(back).search.slice(1) });
-    const byOther = await finishStepUp(await new Visitor().signIn(stranger, "agree", other.login));
+    const byOther = await finishStepUp(browser, await new Visitor().signIn(stranger, "agree", other.login));
     assert.deepEqual([byOther.status, codeOf(byOther)], [403, "oidc_taken"]);
     assert.equal(codeOf(await disable()), "step_up_required");
 
@@ -138,11 +143,57 @@ describe("the way in", () => {
     const back = await new Visitor().signIn(url, "agree", login);
     // A `state` for this is none for a sign-in.
     await refused(() => finish(browser, new URL(back).search.slice(1)), "oidc_state");
-    const done2 = await finishStepUp(back);
+    const done2 = await finishStepUp(browser, back);
     assert.equal(done2.status, 200, done2.text);
     assert.notEqual(browser.cookie, session);
     assert.equal((await disable()).status, 204);
     assert.ok((await stage.operators.actions(id)).includes("operator.step_up"));
+  });
+
+  test("`latchkey login` is signed in by whom the provider vouches for", async () => {
+    const { login, email } = await somebody("operator");
+    const elsewhere = newFolder();
+    const { url } = stage.operators.service;
+    const command = startLatchkey(
+      ["login", "--url", url, "--name", "ana@laptop"],
+      { LATCHKEY_DATA_DIR: join(elsewhere, "none"), LATCHKEY_CONFIG_DIR: elsewhere },
+      { cwd: elsewhere },
+    );
+    const page = await eventually(
+      "it shows where to go",
+      () => /Open (\S+) in a browser/.exec(command.stderr())?.[1],
+      PATIENCE_MS,
+    );
+    const { pathname, search, searchParams } = new URL(page);
+    // As the page's address is kept by a browser that must sign in first.
+    const browser = stage.browser();
+    const returnTo = `${pathname.replace("/dashboard", "")}${search}`;
+    const provider = await leave(browser, "/session/oidc/begin", { return_to: returnTo });
+    const back = new URL(await new Visitor().signIn(provider, "agree", login));
+    const done = await finish(browser, back.search.slice(1));
+    assert.deepEqual([done.status, done.body?.return_to], [201, returnTo], done.text);
+    const code = searchParams.get("code");
+    assert.equal((await browser.send("GET", `/device-sign-ins/${code}`)).body.name, "ana@laptop");
+    const approve = async (): Promise<OperatorAnswer> =>
+      await browser.send("POST", `/device-sign-ins/${code}/approve`, {
+        role: "operator",
+        lifetime_seconds: 3_600,
+      });
+    assert.equal(codeOf(await approve()), "step_up_required");
+    const again = await leave(browser, "/session/step-up/oidc/begin", undefined);
+    const steppedUp = await finishStepUp(browser, await new Visitor().signIn(again, "agree", login));
+    assert.equal(steppedUp.status, 200, steppedUp.text);
+    const approved = await approve();
+    assert.equal(approved.status, 200, approved.text);
+    const { code: exitCode, stdout, stderr } = await command.ended;
+    assert.equal(exitCode, 0, stderr);
+    assert.ok(stdout.startsWith(`Signed in to ${url} as ${email} (operator), until `), stdout);
+    const { token } = JSON.parse(readFileSync(join(elsewhere, "logins.json"), "utf8")).services[url];
+    rmSync(elsewhere, { recursive: true });
+    assert.equal((await stage.operators.withToken(token, "GET", "/runs")).status, 200);
+    // Disabled here, whatever the provider says of them.
+    await stage.operators.installation.command("operators", "disable", email);
+    assert.equal((await stage.operators.withToken(token, "GET", "/runs")).status, 401);
   });
 
   test("what an admin unlinks is anybody's who has the address; its sessions end", async () => {
