@@ -92,7 +92,7 @@ export const LAYERS = [
   {
     folder: "outbound",
     holds: "how other people's systems are reached: the egress gate",
-    mayImport: ["lib"],
+    mayImport: ["domain", "lib"],
   },
   { folder: "domain", holds: "meaning without I/O, clock or randomness", mayImport: ["lib"] },
   { folder: "lib", holds: "assert, Secret, log, html, canonical JSON, group commit", mayImport: [] },
@@ -112,6 +112,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
     sessions: "hosted and embedded sessions, from creation to the sealed credential; sign-in at a target",
     credentials: "delete, unlock, test a login, rebind to other origins; tombstones",
     secrets: "account secrets: those of OAuth clients",
+    "test-mode": "test accounts and the documents that are derived for them",
     keys: "API keys: who calls, how often",
     webhooks: "endpoints and their secrets; events signed, delivered, sent again",
     schedules: "runs by the clock: put, read, delete, fire",

@@ -46,6 +46,7 @@ export interface KeyOptions {
   readonly blueprints?: readonly string[];
   readonly scopes?: readonly KeyScope[];
   readonly lifetimeMs?: number;
+  readonly isTest?: boolean;
 }
 
 /** A whole installation: a data folder and a database of its own, and the services that run on them. */
@@ -188,9 +189,11 @@ function byActions(environment: Readonly<Record<string, string>>, { db }: TestDa
       const outcome = await applyConfig(db, signing(), [{ file: "f", text: texts.join("\n---\n") }]);
       return outcome.ok ? [] : outcome.problems.map((problem) => formatProblem(problem).slice("f:".length));
     },
-    createKey: async (account, { name = "", blueprints = null, scopes = null, lifetimeMs = null } = {}) =>
-      (await createApiKey(db, signing(), { account, name, blueprintKeys: blueprints, scopes, lifetimeMs }))
-        .key,
+    createKey: async (account, options = {}) => {
+      const { name = "", blueprints = null, scopes = null, lifetimeMs = null, isTest = false } = options;
+      const request = { account, name, blueprintKeys: blueprints, scopes, lifetimeMs, isTest };
+      return (await createApiKey(db, signing(), request)).key;
+    },
   };
 }
 
@@ -221,11 +224,12 @@ function byCommands(
       if ((code === 0) !== (lines.length === 0)) throw new Error(`apply ended with ${code}:\n${stderr}`);
       return lines.map((line) => line.slice(file.length + 1));
     },
-    createKey: async (account, { name = "", blueprints, scopes, lifetimeMs } = {}) => {
+    createKey: async (account, { name = "", blueprints, scopes, lifetimeMs, isTest = false } = {}) => {
       const options = [
         ...(blueprints === undefined ? [] : ["--blueprints", blueprints.join(",")]),
         ...(scopes === undefined ? [] : ["--scope", scopes.join(",")]),
         ...(lifetimeMs === undefined ? [] : ["--expires", `${lifetimeMs}ms`]),
+        ...(isTest ? ["--test"] : []),
       ];
       const line = await checked(
         "keys",

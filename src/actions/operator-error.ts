@@ -1,4 +1,4 @@
-import { findAccountBySlug, type Account } from "#db/accounts.ts";
+import { findAccountBySlug, listLiveAccountIds, type Account } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
 
@@ -24,15 +24,15 @@ export async function requireAccount(db: Database, slug: string): Promise<Accoun
 }
 
 /**
- * The ids of the accounts that a list is narrowed to; null: all. `slug`: the one that was named. `limit`: the accounts of a caller who may
- * use no others, which are as if they did not exist; null: the caller is not limited. Throws OperatorError.
+ * The ids of the accounts that a list is narrowed to; null: all. `slug`: the one that was named; undefined: all but test accounts. `limit`:
+ * the accounts of a caller who may use no others, which are as if they did not exist; null: the caller is not limited. Throws OperatorError.
  */
 export async function accountIdsOf(
   db: Database,
   slug: string | undefined,
   limit: readonly string[] | null,
 ): Promise<readonly string[] | null> {
-  if (slug === undefined) return limit;
+  if (slug === undefined) return limit ?? (await listLiveAccountIds(db));
   const { id } = limit === null ? await requireAccount(db, slug) : await requireWithin(db, limit, slug);
   return [id];
 }

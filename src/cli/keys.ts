@@ -37,10 +37,12 @@ export function addKeys(program: Command, composition: Composition): void {
       readScopeNames,
     )
     .option("--expires <duration>", "for example 90d (default: never)", readLifetime)
+    .option("--test", "a key of test mode (lk_test_…): its runs reach nothing but the test target")
     .option("--json", 'print one line {"id", "key"}')
     .addHelpText(
       "after",
-      "\nExample:\n  latchkey keys create --account acme --blueprints supplier-invoices --expires 90d",
+      "\nExamples:\n  latchkey keys create --account acme --blueprints supplier-invoices --expires 90d\n" +
+        "  latchkey keys create --account acme --test",
     )
     .action(async (options: CreateOptions) => await create(composition, options));
   keys
@@ -188,6 +190,7 @@ async function createHere(
       blueprintKeys: options.blueprints ?? null,
       scopes: options.scope ?? null,
       lifetimeMs: options.expires ?? null,
+      isTest: options.test === true,
     });
   });
 }
@@ -198,7 +201,7 @@ async function create(composition: Composition, options: CreateOptions): Promise
     : await createHere(composition, options);
   if (options.json) return print(JSON.stringify(made));
   tell(
-    `API key ${made.id} of account ${options.account}. It is shown only once; keep it where you keep secrets:`,
+    `API key ${made.id} of ${options.test ? "test mode of " : ""}account ${options.account}. It is shown only once; keep it where you keep secrets:`,
   );
   print(made.key);
 }

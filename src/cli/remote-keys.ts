@@ -12,6 +12,7 @@ export interface CreateOptions {
   scope?: readonly KeyScope[];
   /** Milliseconds. */
   expires?: number;
+  test?: boolean;
   json?: boolean;
 }
 
@@ -38,10 +39,15 @@ const optionsOf = ({ name, scope, expires }: Pick<RotateOptions, "name" | "scope
 /** `latchkey keys create` on the service of another machine. */
 export async function createKeyRemotely(
   composition: Composition,
-  { account, blueprints, ...options }: CreateOptions,
+  { account, blueprints, test, ...options }: CreateOptions,
 ): Promise<{ readonly id: string; readonly key: string }> {
   const { createKey } = await import("#contract/operator/keys.ts");
-  const body = { account, ...optionsOf(options), ...(blueprints === undefined ? {} : { blueprints }) };
+  const body = {
+    account,
+    ...optionsOf(options),
+    ...(blueprints === undefined ? {} : { blueprints }),
+    ...(test ? { test } : {}),
+  };
   return await onRemote(composition, async (service) => await service.call(createKey, { body }));
 }
 

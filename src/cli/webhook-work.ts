@@ -27,7 +27,10 @@ function webhooksHere(composition: Composition, db: Database): WebhookWork {
     list: async (account) => {
       const { accountIdsOf } = await import("#actions/operator-error.ts");
       const { listWebhookEndpoints } = await import("#db/webhooks/webhook-endpoints.ts");
-      return await listWebhookEndpoints(db, await accountIdsOf(db, account, null));
+      return await listWebhookEndpoints(
+        db,
+        account === undefined ? null : await accountIdsOf(db, account, null),
+      );
     },
     read: async (id) => {
       const { accountId: _accountId, ...endpoint } = await (await endpoints()).requireEndpoint(db, id);

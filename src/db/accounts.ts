@@ -6,11 +6,13 @@ import type { Database } from "./connection/pool.ts";
 
 export interface Account extends AccountSettings {
   readonly id: string;
+  /** Whether it is the test account of another one. */
+  readonly isTest: boolean;
 }
 
 const ACCOUNT_COLUMNS = `id, slug, name, allowed_origins as "allowedOrigins",
   coalesce(embed_origins, allowed_origins) as "embedOrigins", session_lifetime_ms as "sessionLifetimeMs",
-  retention_ms as "retentionMs", concurrency,
+  retention_ms as "retentionMs", concurrency, test_of is not null as "isTest",
   case when rate_per_second is null then null
     else json_build_object('perSecond', rate_per_second, 'burst', rate_burst) end as "rateLimit"`;
 
@@ -55,12 +57,42 @@ export async function findAccountById(db: Database, id: string): Promise<Branded
   return rows[0];
 }
 
+/** All but test accounts. */
 export async function listAccounts(
   db: Database,
 ): Promise<readonly (Account & { readonly document: string })[]> {
   return await db.query<Account & { document: string }>(
-    `select ${ACCOUNT_COLUMNS}, document from account order by slug`,
+    `select ${ACCOUNT_COLUMNS}, document from account where test_of is null order by slug`,
   );
+}
+
+/** The test account of an account, if it has one. */
+export async function findTestAccount(db: Database, id: string): Promise<Account | undefined> {
+  const rows = await db.query<Account>(`select ${ACCOUNT_COLUMNS} from account where test_of = $1`, [id]);
+  return rows[0];
+}
+
+/** The ids of the test accounts of these accounts; null: of all. */
+export async function listTestAccountIds(
+  db: Database,
+  of: readonly string[] | null,
+): Promise<readonly string[]> {
+  const rows = await db.query<{ id: string }>({
+    name: "list_test_accounts",
+    text: `select id from account where test_of is not null and ($1::text[] is null or test_of = any ($1)) order by id`,
+    values: [of],
+  });
+  return rows.map(({ id }) => id);
+}
+
+/** The ids of all accounts but test accounts; null: there are no test accounts, so these are all. */
+export async function listLiveAccountIds(db: Database): Promise<readonly string[] | null> {
+  const rows = await db.query<{ id: string }>({
+    name: "list_live_accounts",
+    text: `select id from account where test_of is null and exists (select 1 from account where test_of is not null)
+       order by id`,
+  });
+  return rows.length === 0 ? null : rows.map(({ id }) => id);
 }
 
 /** Creates the account or replaces its document. Returns its id. */
@@ -71,12 +103,14 @@ export async function saveAccount(
     readonly document: string;
     readonly branding: Branding | null;
     readonly logo: Logo | null;
+    /** The account whose test account it is; null: none. */
+    readonly testOf: string | null;
   },
 ): Promise<string> {
   const rows = await db.query<{ id: string }>(
     `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency,
-       rate_per_second, rate_burst, branding, embed_origins)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12)
+       rate_per_second, rate_burst, branding, embed_origins, test_of)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12, $13)
      on conflict (slug) do update set document = excluded.document, name = excluded.name,
        allowed_origins = excluded.allowed_origins, session_lifetime_ms = excluded.session_lifetime_ms,
        retention_ms = excluded.retention_ms, concurrency = excluded.concurrency,
@@ -96,6 +130,7 @@ export async function saveAccount(
       account.rateLimit?.burst ?? null,
       account.branding && JSON.stringify(account.branding),
       account.embedOrigins,
+      account.testOf,
     ],
   );
   const id = rows[0]?.id ?? account.id;

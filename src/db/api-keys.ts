@@ -44,7 +44,7 @@ export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (
     name: "find_live_keys",
     text: `select key.hash, key.id as "keyId", key.blueprint_keys as "blueprintKeys", key.scopes,
         (extract(epoch from key.expires_at - app_now()) * 1000)::float8 as "remainingMs",
-        account.id, account.slug, account.name,
+        account.id, account.slug, account.name, account.test_of is not null as "isTest",
         account.allowed_origins as "allowedOrigins",
         coalesce(account.embed_origins, account.allowed_origins) as "embedOrigins", account.session_lifetime_ms as "sessionLifetimeMs",
         account.retention_ms as "retentionMs", account.concurrency,
@@ -59,14 +59,14 @@ export const findLiveKey = grouped<Buffer, AuthenticatedKey | undefined>(async (
 });
 
 function readLiveKey(row: LiveKeyRow): AuthenticatedKey {
-  const { id, slug, name, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = row;
+  const { id, slug, name, isTest, sessionLifetimeMs, retentionMs, concurrency, rateLimit } = row;
   const { allowedOrigins, embedOrigins } = row;
   const settings = { allowedOrigins, embedOrigins, sessionLifetimeMs, retentionMs, concurrency, rateLimit };
   return {
     keyId: row.keyId,
     blueprintKeys: row.blueprintKeys,
     scopes: row.scopes,
-    account: { id, slug, name, ...settings },
+    account: { id, slug, name, isTest, ...settings },
     remainingMs: row.remainingMs,
   };
 }
@@ -149,6 +149,8 @@ export async function revokeKey(
 /** A key that is about to be replaced. */
 export interface LockedKey {
   readonly accountId: string;
+  /** Whether it is one of test mode. */
+  readonly isTest: boolean;
   readonly name: string;
   readonly blueprintKeys: readonly string[] | null;
   readonly scopes: readonly KeyScope[] | null;
@@ -166,7 +168,8 @@ export async function lockKey(tx: Database, keyId: string): Promise<LockedKey | 
     `select account_id as "accountId", name, blueprint_keys as "blueprintKeys", scopes,
        round(extract(epoch from expires_at - created_at) * 1000)::bigint as "lifetimeMs", expires_at as "expiresAt",
        coalesce(expires_at <= app_now(), false) as "isExpired", revoked_at is not null as "isRevoked",
-       replaced_by as "replacedBy"
+       replaced_by as "replacedBy",
+       (select test_of is not null from account where account.id = account_id) as "isTest"
      from api_key where id = $1 for update`,
     [keyId],
   );

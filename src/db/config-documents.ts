@@ -1,7 +1,6 @@
 import { readBlueprint, type Blueprint } from "#domain/blueprint.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { readStrategy, type Strategy } from "#domain/strategy.ts";
-import { must } from "#lib/assert.ts";
 import { grouped, inOrder } from "./connection/group.ts";
 import type { Database } from "./connection/pool.ts";
 import { readGenuine, readOneGenuine, type Signed } from "./signing/signed-rows.ts";
@@ -153,9 +152,13 @@ export async function findCachedVersion<Kind extends DocumentKind>(
   return found;
 }
 
-/** All current and genuine ones. */
+/** All current and genuine ones but those of test accounts, which are derived from them. */
 export async function listStrategies(db: Database): Promise<readonly StrategyVersion[]> {
-  return await listInForce(db, "strategy");
+  return await listInForce(
+    db,
+    "strategy",
+    "where found.account_id in (select id from account where test_of is null)",
+  );
 }
 
 /**
@@ -257,6 +260,25 @@ export async function lookUpDocument<Kind extends DocumentKind>(
   return document && withDocument(kind, inForce, document);
 }
 
+/** The text of the version in force, retired or not. Undefined: there is none that this installation has signed. */
+export async function findDocumentText(
+  db: Database,
+  kind: DocumentKind,
+  accountId: string,
+  name: string,
+): Promise<string | undefined> {
+  const { genuine } = await readGenuine(
+    db,
+    async () =>
+      await db.query<DocumentRow>(
+        `${selectInForce(kind)} where found.account_id = $1 and found.${DOCUMENT_KINDS[kind].name} = $2`,
+        [accountId, name],
+      ),
+    signedParts(kind),
+  );
+  return genuine[0]?.document;
+}
+
 /** The current documents, by account, kind and id: the base of a plan. */
 export interface AppliedDocument {
   readonly kind: "account" | "strategy" | "blueprint";
@@ -265,7 +287,7 @@ export interface AppliedDocument {
   readonly document: string;
 }
 
-/** Documents that this installation did not sign are omitted, so that applying them again restores them. */
+/** All but those of test accounts. Documents that this installation did not sign are omitted, so that applying them again restores them. */
 export async function listAppliedDocuments(db: Database): Promise<readonly AppliedDocument[]> {
   return (await readAppliedDocuments(db)).documents;
 }
@@ -276,7 +298,7 @@ export async function readAppliedDocuments(db: Database): Promise<{
   readonly refused: readonly Omit<AppliedDocument, "document">[];
 }> {
   const accounts = await db.query<{ accountId: string; account: string; document: string }>(
-    `select id as "accountId", slug as account, document from account`,
+    `select id as "accountId", slug as account, document from account where test_of is null`,
   );
   const slugs = new Map(accounts.map(({ accountId, account }) => [accountId, account]));
   const documents: AppliedDocument[] = accounts.map(({ account, document }) => ({
@@ -292,10 +314,15 @@ export async function readAppliedDocuments(db: Database): Promise<{
       async () => await db.query<DocumentRow & { key?: string }>(selectInForce(kind)),
       signedParts(kind),
     );
-    for (const { accountId, id, key, document } of genuine)
-      documents.push({ kind, account: must(slugs.get(accountId), "an account"), id: key ?? id, document });
-    for (const { accountId, id, key } of refusedRows)
-      refused.push({ kind, account: slugs.get(accountId) ?? "", id: key ?? id });
+    const ofAccounts = <Row extends { readonly accountId: string }>(rows: readonly Row[]) =>
+      rows.flatMap((row) => {
+        const account = slugs.get(row.accountId);
+        return account === undefined ? [] : [{ ...row, account }];
+      });
+    for (const { account, id, key, document } of ofAccounts(genuine))
+      documents.push({ kind, account, id: key ?? id, document });
+    for (const { account, id, key } of ofAccounts(refusedRows))
+      refused.push({ kind, account, id: key ?? id });
   }
   return { documents, refused };
 }

@@ -3,10 +3,10 @@ import { randomBase62 } from "./new-id.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_CHARACTERS = 32;
-const KEY = /^(lk|lko)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+const KEY = /^(lk|lk_test|lko)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
-/** Of an API key, and of an operator token. */
-type Prefix = "lk" | "lko";
+/** Of an API key, of one of test mode, and of an operator token. */
+type Prefix = "lk" | "lk_test" | "lko";
 
 /** Six base62 characters of CRC32, so that secret scanners recognise a key, and a mistyped one never reaches the database. */
 function checksum(random: string): string {
@@ -29,10 +29,11 @@ function isWellFormed(prefix: Prefix, text: string): boolean {
   return match !== null && match[1] === prefix && checksum(match[2] ?? "") === match[3];
 }
 
-/** `lk_` + 32 random base62 characters (190 bits) + checksum. Shown once. docs/decisions/0027. */
-export const newApiKey = (): string => newKey("lk");
+/** `lk_` or `lk_test_` + 32 random base62 characters (190 bits) + checksum. Shown once. docs/decisions/0027. */
+export const newApiKey = (isTest = false): string => newKey(isTest ? "lk_test" : "lk");
 
-export const isWellFormedApiKey = (text: string): boolean => isWellFormed("lk", text);
+export const isWellFormedApiKey = (text: string): boolean =>
+  isWellFormed("lk", text) || isWellFormed("lk_test", text);
 
 export const OPERATOR_TOKEN_PREFIX = "lko_";
 

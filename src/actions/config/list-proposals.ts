@@ -87,7 +87,7 @@ export interface ProposalQuery {
 /** A page of proposals, newest first. Throws Problem 422, OperatorError. */
 export async function listProposals(db: Database, query: ProposalQuery, limit: readonly string[] | null) {
   const page = readPage(query);
-  const accountIds = await accountIdsOf(db, query.account, limit);
+  const accountIds = query.account === undefined ? limit : await accountIdsOf(db, query.account, limit);
   const rows = await listStoredProposals(db, { accountIds, limit, isWaiting: query.waiting === true }, page);
   const people = await readPeople(db, rows);
   return makePage(

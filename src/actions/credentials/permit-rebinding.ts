@@ -8,7 +8,7 @@ import { isTwoPerson } from "#db/operators/two-person-rules.ts";
 import type { Need, ProposedRebinding } from "#domain/proposal.ts";
 import { must } from "#lib/assert.ts";
 import type { Signing } from "#lib/signing.ts";
-import { lockApply } from "#actions/config/apply-config.ts";
+import { lockApply } from "#actions/config/lock-apply.ts";
 import { createProposal, type NewProposal } from "#actions/config/create-proposal.ts";
 import { contentOf } from "#actions/config/list-proposals.ts";
 

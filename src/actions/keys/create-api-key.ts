@@ -9,6 +9,7 @@ import { newId } from "#lib/new-id.ts";
 import type { Signing } from "#lib/signing.ts";
 import { lookUpDocument } from "#db/config-documents.ts";
 import { OperatorError, requireAccount } from "#actions/operator-error.ts";
+import { openTestAccount } from "#actions/test-mode/open-test-account.ts";
 
 export interface NewKeyRequest {
   /** The account's slug. */
@@ -19,6 +20,8 @@ export interface NewKeyRequest {
   /** null: `runs` for a key that is limited to Blueprints, else all. */
   readonly scopes: readonly KeyScope[] | null;
   readonly lifetimeMs: number | null;
+  /** A key of test mode: of the account's test account, which is created with the first one. */
+  readonly isTest?: boolean;
 }
 
 /** Creates a key. Only the result contains its text: the database stores a keyed hash. Throws OperatorError. */
@@ -28,7 +31,8 @@ export async function createApiKey(
   request: NewKeyRequest,
   actor: AuditActor = { kind: "cli" },
 ): Promise<{ readonly id: string; readonly key: string }> {
-  const account = await requireAccount(db, request.account);
+  const named = await requireAccount(db, request.account);
+  const account = request.isTest === true ? await openTestAccount(db, signing, named, actor) : named;
   for (const key of request.blueprintKeys ?? []) {
     if (!(await lookUpDocument(db, "blueprint", account.id, key))) {
       throw new OperatorError(
@@ -39,7 +43,7 @@ export async function createApiKey(
   }
   const scopes = request.scopes ?? defaultScopes(request.blueprintKeys);
   const id = newId(ID_PREFIX.apiKey);
-  const key = newApiKey();
+  const key = newApiKey(account.isTest);
   await db.transaction(async (tx) => {
     await insertKey(tx, {
       id,

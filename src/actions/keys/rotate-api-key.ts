@@ -42,7 +42,6 @@ export async function rotateApiKey(
 ): Promise<RotatedKey> {
   const { keyId, overlapMs } = request;
   const id = newId(ID_PREFIX.apiKey);
-  const key = newApiKey();
   return await db.transaction(async (tx) => {
     const old = await lockKey(tx, keyId);
     if (!old) {
@@ -52,6 +51,7 @@ export async function rotateApiKey(
       );
     }
     refuseEnded(keyId, old);
+    const key = newApiKey(old.isTest);
     await insertKey(tx, {
       id,
       accountId: old.accountId,

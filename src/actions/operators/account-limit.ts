@@ -1,7 +1,7 @@
 import type { KnownConfig } from "#actions/config/check-config.ts";
 import { contentOf } from "#actions/config/list-proposals.ts";
 import { requireAccount, requireWithin } from "#actions/operator-error.ts";
-import { findAccountById, findAccountBySlug } from "#db/accounts.ts";
+import { findAccountById, findAccountBySlug, listTestAccountIds } from "#db/accounts.ts";
 import { findAccountOfKey } from "#db/api-keys.ts";
 import { findAccountOfCredential, findSeenSession } from "#db/operators/operator-credentials.ts";
 import { findAccountOfSchedule } from "#db/operators/operator-schedules.ts";
@@ -18,6 +18,11 @@ import type { Principal } from "./operator-caller.ts";
 
 /** The ids of the accounts that a caller is limited to; null: all accounts. */
 export const limitOf = (caller: Principal): readonly string[] | null => caller.accountIds;
+
+/** The caller in test mode: limited to the test accounts of all accounts, or of those that it is limited to. */
+export async function limitToTestMode<C extends Principal>(db: Database, caller: C): Promise<C> {
+  return { ...caller, accountIds: await listTestAccountIds(db, caller.accountIds) };
+}
 
 /**
  * How an operation is cut to the accounts of a limited caller whose path and body name none of their objects. `documents`: its action
@@ -95,8 +100,7 @@ export async function cutToAccounts<I extends Input>(
   }
   if (object !== undefined) {
     const owner = await (OWNERS[object] ?? refuse(operation))(db, input.params[object] ?? "");
-    if (![owner].flat().every((id) => id !== undefined && limit.includes(id)))
-      throw notFound("The requested object was");
+    if (!(await ownsAll(db, limit, [owner].flat()))) throw notFound("The requested object was");
     return input;
   }
   if (body && Object.hasOwn(body.properties, "account")) {
@@ -106,6 +110,18 @@ export async function cutToAccounts<I extends Input>(
   }
   if (!query || !Object.hasOwn(query.properties, "account")) throw refusal(operation);
   return { ...input, query: { ...input.query, account: await narrow(db, limit, input.query["account"]) } };
+}
+
+/** Also what is of their test accounts: an object that is named needs no mode. */
+async function ownsAll(
+  db: Database,
+  limit: readonly string[],
+  owners: readonly (string | undefined)[],
+): Promise<boolean> {
+  const others = owners.filter((id) => id === undefined || !limit.includes(id));
+  if (others.length === 0) return true;
+  const tests = await listTestAccountIds(db, limit);
+  return others.every((id) => id !== undefined && tests.includes(id));
 }
 
 const refuse = (operation: CutOperation) => (): never => {

@@ -1,5 +1,5 @@
 import { toYaml } from "#actions/config/export-config.ts";
-import { requireAccount } from "#actions/operator-error.ts";
+import { accountIdsOf, requireAccount } from "#actions/operator-error.ts";
 import type { Needs } from "#actions/services.ts";
 import { findAccountDocument, listSeenAccounts, type SeenAccount } from "#db/operators/operator-accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -18,9 +18,9 @@ const showAccount = (row: SeenAccount) => ({
   updated_at: row.updatedAt.toISOString(),
 });
 
-/** All accounts, or those in `limit`, by name. */
+/** All accounts but test accounts, or those in `limit`, by name. */
 export const listAccounts = async (db: Database, limit: readonly string[] | null) =>
-  (await listSeenAccounts(db, limit)).map(showAccount);
+  (await listSeenAccounts(db, await accountIdsOf(db, undefined, limit))).map(showAccount);
 
 /** Throws OperatorError. */
 export async function getAccount(db: Database, slug: string) {

@@ -1,4 +1,5 @@
-import { applyConfirmed, lockApply, type PlannedChange } from "#actions/config/apply-config.ts";
+import { applyConfirmed, type PlannedChange } from "#actions/config/apply-config.ts";
+import { lockApply } from "#actions/config/lock-apply.ts";
 import { checkInThread } from "#actions/config/check-in-thread.ts";
 import { discardProposal, requireStatus, takeProposal } from "#actions/config/end-proposal.ts";
 import { contentOf, countConfirmations } from "#actions/config/list-proposals.ts";

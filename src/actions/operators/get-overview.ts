@@ -1,3 +1,4 @@
+import { accountIdsOf } from "#actions/operator-error.ts";
 import { clockText, readClock } from "#db/connection/clock.ts";
 import {
   countRunsOfHour,
@@ -50,8 +51,9 @@ async function readHour(
   return counts;
 }
 
-/** Statistics of the last hours, and items that need attention, of the accounts in `limit`. `hours`: full hours before the current one. */
-export async function getOverview(db: Database, hours: number, limit: readonly string[] | null) {
+/** Statistics of the last hours, and items that need attention, of the accounts in `limited`. `hours`: full hours before the current one. */
+export async function getOverview(db: Database, hours: number, limited: readonly string[] | null) {
+  const limit = await accountIdsOf(db, undefined, limited);
   const nowMs = await readClock(db);
   const present = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const starts = Array.from({ length: hours + 1 }, (_, index) => present - (hours - index) * HOUR_MS);
@@ -62,8 +64,12 @@ export async function getOverview(db: Database, hours: number, limit: readonly s
     countWaitingRuns(db, limit),
     listFailingLogins(db, limit, LIST.rows),
     listFailingBlueprints(db, starts[0] ?? present, limit, LIST),
-    countWaitingForPeople(db, limit),
-    listProposals(db, { accountIds: limit, limit, isWaiting: true }, { after: null, rows: limits.pageItems }),
+    countWaitingForPeople(db, limit, limited === null),
+    listProposals(
+      db,
+      { accountIds: limited, limit: limited, isWaiting: true },
+      { after: null, rows: limits.pageItems },
+    ),
   ]);
   return {
     now: clockText(nowMs),

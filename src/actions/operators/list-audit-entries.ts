@@ -24,7 +24,7 @@ export interface AuditQuery {
 /** A page of the audit log, newest first. Throws Problem 422, OperatorError. */
 export async function listAuditEntries(db: Database, query: AuditQuery, limit: readonly string[] | null) {
   const page = readPage(query);
-  const accountIds = await accountIdsOf(db, query.account, limit);
+  const accountIds = query.account === undefined ? limit : await accountIdsOf(db, query.account, limit);
   const operator =
     query.operator === undefined ? null : await findOperatorId(db, normaliseOperatorName(query.operator));
   if (operator === undefined) throw invalidField("operator", "There is no such operator.");

@@ -23,7 +23,10 @@ export async function listWebhooks(
   account: string | undefined,
   limit: readonly string[] | null,
 ) {
-  const rows = await listWebhookEndpoints(db, await accountIdsOf(db, account, limit));
+  const rows = await listWebhookEndpoints(
+    db,
+    account === undefined ? limit : await accountIdsOf(db, account, limit),
+  );
   return rows.map((row) => ({
     id: row.id,
     account: row.account,

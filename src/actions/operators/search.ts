@@ -1,3 +1,4 @@
+import { accountIdsOf } from "#actions/operator-error.ts";
 import { findThings, findRunsWith } from "#db/operators/run-search.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { mayDo, type OperatorRole } from "#domain/operator.ts";
@@ -16,13 +17,14 @@ const PERMISSIONS = {
   account: "config.read",
 } as const;
 
-/** Everything that contains a text in its name, its metadata or its id, as far as the role may see it, and of the accounts in `limit`. */
+/** Everything that contains a text in its name, its metadata or its id, as far as the role may see it, and of the accounts in `limited`. */
 export async function searchAll(
   db: Database,
   role: OperatorRole,
   text: string,
-  limit: readonly string[] | null,
+  limited: readonly string[] | null,
 ) {
+  const limit = await accountIdsOf(db, undefined, limited);
   const line = searchLine(text);
   if (line === "") return { runs: [], others: [] };
   const reference = readRunReference(text.trim());

@@ -1,3 +1,4 @@
+import { listLiveAccountIds } from "#db/accounts.ts";
 import {
   claimMail,
   listenForMail,
@@ -37,7 +38,7 @@ export async function mailOperators({ db, log, mailer, publicUrl }: MailServices
   const mail = await claimMail(db, { settleMs: SETTLE_MS, leaseMs: LEASE_MS });
   if (mail === undefined) return;
   const events: readonly ToldEvents[] = await listToldEvents(db, mail);
-  const waiting = await countWaitingForPeople(db, null);
+  const waiting = await countWaitingForPeople(db, await listLiveAccountIds(db), true);
   try {
     await mailer.send(describeDigest({ events, waiting, publicUrl: publicUrl() }));
   } catch (error) {

@@ -67,6 +67,7 @@ export const createKey = defineOperation({
     ),
     scopes: Type.Optional(scopes),
     lifetime_seconds: Type.Optional(lifetime),
+    test: Type.Optional(Type.Boolean({ description: "A key of test mode, `lk_test_...`; default: false." })),
   }),
   status: 201,
   answer: closed({ id: text("`key_...`"), key }, { title: "NewApiKey" }),

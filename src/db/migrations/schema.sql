@@ -17,9 +17,13 @@ create table account (
   rate_burst integer default 1000,
   branding jsonb,
   embed_origins text[],
+  test_of text,
   constraint account_pkey PRIMARY KEY (id),
   constraint account_slug_key UNIQUE (slug),
+  constraint account_test_of_key UNIQUE (test_of),
+  constraint account_test_of_fkey FOREIGN KEY (test_of) REFERENCES account(id),
   constraint account_check CHECK (((rate_per_second IS NULL) = (rate_burst IS NULL))),
+  constraint account_check1 CHECK ((test_of <> id)),
   constraint account_concurrency_check CHECK ((concurrency > 0)),
   constraint account_rate_burst_check CHECK ((rate_burst > 0)),
   constraint account_rate_per_second_check CHECK ((rate_per_second > 0)),
@@ -1343,7 +1347,8 @@ declare
 begin
   if not exists (select from webhook_endpoint
       where account_id is null and disabled_at is null and events && subscriptions)
-    and not exists (select from operator_mail where listens_until > app_now()) then
+    and not exists (select from operator_mail where listens_until > app_now())
+    or exists (select from account where id = of_account and test_of is not null) then
     return;
   end if;
   new_id := new_event_id();

@@ -88,9 +88,11 @@ export interface WaitingForPeople {
   readonly deadWebhooks: number;
 }
 
+/** `withOwn`: also endpoints of operators, which are of no account. */
 export async function countWaitingForPeople(
   db: Database,
   accountIds: readonly string[] | null,
+  withOwn: boolean,
 ): Promise<WaitingForPeople> {
   const own = `($1::text[] is null or account_id = any($1))`;
   const rows = await db.query<WaitingForPeople>(
@@ -98,8 +100,9 @@ export async function countWaitingForPeople(
        (select count(*)::int from run_write where status = 'in_doubt' and ${own}) as writes,
        (select count(*)::int from credential where login_rejections > 0 and login_locked_until > app_now() and ${own})
          as "lockedCredentials",
-       (select count(*)::int from webhook_endpoint where disabled_reason in ('gone', 'failing') and ${own}) as "deadWebhooks"`,
-    [accountIds],
+       (select count(*)::int from webhook_endpoint where disabled_reason in ('gone', 'failing')
+         and (${own} or $2 and account_id is null)) as "deadWebhooks"`,
+    [accountIds, withOwn],
   );
   return rows[0] ?? { reviews: 0, writes: 0, lockedCredentials: 0, deadWebhooks: 0 };
 }
