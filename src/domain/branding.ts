@@ -15,7 +15,11 @@ export interface Branding {
 }
 
 /** The account's name, as its end users know it. */
-export type Brand = Branding & { readonly name: string };
+export type Brand = Branding & {
+  readonly name: string;
+  /** Whether it is a test account's: its pages say so. */
+  readonly isTest: boolean;
+};
 
 /** An image as it is stored and served. */
 export interface Logo {

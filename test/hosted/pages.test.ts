@@ -11,6 +11,7 @@ import type { Shell } from "#hosted/pages/document.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
 import { renderOpening, renderWindow } from "#hosted/pages/window-pages.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
+import { TEST_VALUES } from "#domain/test-mode.ts";
 import { wordingOf } from "#hosted/texts/wordings.ts";
 import { strategyField } from "../domain/strategy-field.ts";
 
@@ -30,7 +31,13 @@ const FIELDS = [
     help: "Only if your login asks for a code.",
   }),
 ];
-const BRAND: Brand = { name: "Acme Inc.", accentColor: "#3355ff", supportUrl: null, logo: null };
+const BRAND: Brand = {
+  name: "Acme Inc.",
+  accentColor: "#3355ff",
+  supportUrl: null,
+  logo: null,
+  isTest: false,
+};
 const shell = (language: Language = "en", more: Partial<Shell> = {}): Shell => ({
   wording: wordingOf(language),
   base: "/connect",
@@ -385,3 +392,14 @@ function readColors(css: string, scheme: "light" | "dark"): (name: string) => st
 function assertContrast(a: string, b: string, least: number, what: string): void {
   assert.ok(contrast(a, b) >= least, `${what}: ${contrast(a, b).toFixed(2)}`);
 }
+
+test("docs/test-mode.md: a form of test mode says so in every language, and lists every test value; no other form does", () => {
+  for (const language of LANGUAGES) {
+    const brand: Brand = { ...BRAND, isTest: true };
+    const page = String(renderForm(shell(language, { brand }), { ...PAGE, brand }));
+    const { test_mode: mode, test_note: note } = wordingOf(language).texts;
+    assert.ok(page.includes(`<strong>TEST · ${mode}</strong> ${note}`), language);
+    for (const value of Object.keys(TEST_VALUES)) assert.ok(page.includes(`<code>${value}</code>`), value);
+  }
+  assert.doesNotMatch(String(renderForm(shell(), PAGE)), /TEST|test-note|test-values|wrong_password/);
+});

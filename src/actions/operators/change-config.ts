@@ -82,7 +82,7 @@ export async function previewTyped(
   return {
     strategy: readStrategy(document.document),
     // Of an account that is not published yet, only the name is known.
-    brand: readBrand(branded ?? { name: document.account, branding: null }),
+    brand: readBrand(branded ?? { name: document.account, branding: null, isTest: false }),
   };
 }
 

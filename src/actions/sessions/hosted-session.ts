@@ -66,10 +66,11 @@ export async function readHostedById(
 }
 
 /** An account, as its end users see it. */
-export const readBrand = (account: Pick<BrandedAccount, "name" | "branding">): Brand => ({
+export const readBrand = (account: Pick<BrandedAccount, "name" | "branding" | "isTest">): Brand => ({
   ...NO_BRANDING,
   ...account.branding,
   name: account.branding?.name ?? account.name,
+  isTest: account.isTest,
 });
 
 export async function readHosted(services: Needs<"db">, session: StoredSession): Promise<HostedSession> {

@@ -1,5 +1,6 @@
 import type { Brand } from "#domain/branding.ts";
 import { LANGUAGES } from "#domain/language.ts";
+import { TEST_VALUES } from "#domain/test-mode.ts";
 import { html, type Html } from "#lib/html.ts";
 import { accentPath, assetPath, logoPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type Wording } from "#hosted/texts/texts.ts";
@@ -77,13 +78,32 @@ export function renderAccent({ base, brand }: Shell, pathOf = accentPath): Html 
 
 /** The parts that pages and frames share. */
 export function renderContent({ wording, brand, isRepeatable }: Shell, view: View): Html {
-  return html`${isRepeatable && renderLanguages(wording)}
+  const isTest = brand?.isTest === true;
+  return html`${isRepeatable && renderLanguages(wording)} ${isTest && renderTestNote(wording)}
     <main class="card">${view.body}</main>
+    ${isTest && view.hasForm === true && renderTestValues(wording)}
     <footer class="foot">
       ${brand !== null && brand.supportUrl !== null && renderHelp(wording, brand.name, brand.supportUrl)}
       <p>${LOCK} ${wording.texts.foot}</p>
     </footer>`;
 }
+
+/** docs/test-mode.md: nobody takes a page of test mode for a real one, or the reverse. */
+const renderTestNote = ({ texts }: Wording): Html =>
+  html`<p class="test-note" role="note"><strong>TEST · ${texts.test_mode}</strong> ${texts.test_note}</p>`;
+
+/** For developers, so the effects are in English. */
+const renderTestValues = ({ texts }: Wording): Html =>
+  html`<details class="test-values">
+    <summary>${texts.test_values}</summary>
+    <dl lang="en" dir="ltr">
+      ${Object.entries(TEST_VALUES).map(
+        ([value, { effect }]) =>
+          html`<dt><code>${value}</code></dt>
+            <dd>${effect}</dd>`,
+      )}
+    </dl>
+  </details>`;
 
 /** Links, so that they work without scripts. The chosen language is kept in later URLs. */
 function renderLanguages({ language, texts }: Wording): Html {

@@ -7,6 +7,9 @@ export const ar: Texts = {
   foot: "صفحة ربط آمنة من Latchkey",
   help: "المساعدة من {account}",
   error_title: "خطأ: {title}",
+  test_mode: "وضع الاختبار",
+  test_note: "لا يُرسَل أي شيء يُدخَل هنا إلى نظام حقيقي.",
+  test_values: "قيم الاختبار",
 
   connect_title: "ربط {system}",
   asks: "تطلب جهة {account} الربط بحسابك في {system}.",

@@ -7,6 +7,9 @@ export const de: Texts = {
   foot: "Sichere Verbindungsseite von Latchkey",
   help: "Hilfe von {account}",
   error_title: "Fehler: {title}",
+  test_mode: "Testmodus",
+  test_note: "Nichts, was hier eingegeben wird, geht an ein echtes System.",
+  test_values: "Werte für Tests",
 
   connect_title: "{system} verbinden",
   asks: "{account} möchte sich mit Ihrem Konto bei {system} verbinden.",

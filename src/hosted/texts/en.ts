@@ -6,6 +6,9 @@ export const en = {
   foot: "Secure connection page by Latchkey",
   help: "Help from {account}",
   error_title: "Error: {title}",
+  test_mode: "Test mode",
+  test_note: "Nothing that is entered here is sent to a real system.",
+  test_values: "Values for tests",
 
   connect_title: "Connect {system}",
   asks: "{account} would like to connect to your {system} account.",

@@ -7,6 +7,9 @@ export const es: Texts = {
   foot: "Página de conexión segura de Latchkey",
   help: "Ayuda de {account}",
   error_title: "Error: {title}",
+  test_mode: "Modo de prueba",
+  test_note: "Nada de lo que se introduce aquí se envía a un sistema real.",
+  test_values: "Valores de prueba",
 
   connect_title: "Conectar {system}",
   asks: "{account} quiere conectarse a su cuenta de {system}.",

@@ -7,6 +7,9 @@ export const fr: Texts = {
   foot: "Page de connexion sécurisée par Latchkey",
   help: "Aide de {account}",
   error_title: "Erreur : {title}",
+  test_mode: "Mode test",
+  test_note: "Rien de ce qui est saisi ici n’est envoyé à un système réel.",
+  test_values: "Valeurs de test",
 
   connect_title: "Connecter {system}",
   asks: "{account} souhaite se connecter à votre compte {system}.",

@@ -7,6 +7,9 @@ export const it: Texts = {
   foot: "Pagina di collegamento sicura di Latchkey",
   help: "Assistenza di {account}",
   error_title: "Errore: {title}",
+  test_mode: "Modalità di test",
+  test_note: "Nulla di ciò che si inserisce qui viene inviato a un sistema reale.",
+  test_values: "Valori di test",
 
   connect_title: "Collega {system}",
   asks: "{account} chiede di collegarsi al tuo account {system}.",

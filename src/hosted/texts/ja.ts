@@ -7,6 +7,9 @@ export const ja: Texts = {
   foot: "Latchkey による安全な接続ページ",
   help: "{account} のサポート",
   error_title: "エラー: {title}",
+  test_mode: "テストモード",
+  test_note: "ここに入力した内容が実際のシステムに送信されることはありません。",
+  test_values: "テスト用の値",
 
   connect_title: "{system} に接続",
   asks: "{account} が、お客様の {system} アカウントへの接続を求めています。",

@@ -7,6 +7,9 @@ export const nl: Texts = {
   foot: "Beveiligde verbindingspagina van Latchkey",
   help: "Hulp van {account}",
   error_title: "Fout: {title}",
+  test_mode: "Testmodus",
+  test_note: "Niets wat hier wordt ingevoerd, gaat naar een echt systeem.",
+  test_values: "Waarden voor tests",
 
   connect_title: "{system} koppelen",
   asks: "{account} wil graag verbinding maken met uw account bij {system}.",

@@ -7,6 +7,9 @@ export const pl: Texts = {
   foot: "Bezpieczna strona łączenia kont Latchkey",
   help: "Pomoc: {account}",
   error_title: "Błąd: {title}",
+  test_mode: "Tryb testowy",
+  test_note: "Nic, co zostanie tu wpisane, nie trafi do prawdziwego systemu.",
+  test_values: "Wartości testowe",
 
   connect_title: "Połącz {system}",
   asks: "{account} prosi o połączenie z Twoim kontem {system}.",

@@ -8,6 +8,9 @@ export const pt: Texts = {
   foot: "Página de conexão segura da Latchkey",
   help: "Ajuda de {account}",
   error_title: "Erro: {title}",
+  test_mode: "Modo de teste",
+  test_note: "Nada do que é introduzido aqui é enviado a um sistema real.",
+  test_values: "Valores de teste",
 
   connect_title: "Conectar {system}",
   asks: "{account} gostaria de se conectar à sua conta {system}.",
