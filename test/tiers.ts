@@ -24,6 +24,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
   "test/flow/rolling-upgrade.pg.test.ts":
     "two versions, a balancer and a load; instead what migrations change of the version before (upgrade/beside)",
+  "test/flow/full-disks.pg.test.ts":
+    "five disks, each full under a load; instead the folder of the objects (blobs/full-disk) and the database (db/embedded-watch)",
   "test/backups/move.pg.test.ts":
     "an embedded server, and 500 MB of rows and objects; instead a restore between two databases, all rows compared (backups/backup)",
   "test/blobs/s3-store.test.ts":

@@ -3,11 +3,10 @@
 //
 // LATCHKEY_DATABASE_DEATHS=10 LATCHKEY_FULL_SECONDS=60 npm run test:all -- embedded-under-load     the full ones
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPool } from "#db/connection/pool.ts";
 import { openCaller } from "../caller.ts";
 import {
   latchkeyProcess,
@@ -22,7 +21,7 @@ import { openTarget, type Target } from "../documents/target.ts";
 import { startLoad, type Load } from "../flow/client-load.ts";
 import { eventually } from "../eventually.ts";
 import { postmasterOf } from "../postmaster.ts";
-import { exhaustLog, mountSmallDisk, whyNoSmallDisk } from "./full-disk.ts";
+import { endOnFullLog, mountSmallDisk, whyNoSmallDisk } from "./full-disk.ts";
 
 const DEATHS = Number(process.env["LATCHKEY_DATABASE_DEATHS"] ?? 1);
 const FULL_MS = Number(process.env["LATCHKEY_FULL_SECONDS"] ?? 5) * 1_000;
@@ -60,18 +59,6 @@ function keepBooks(target: Target): ReadonlyMap<string, number> {
     json: { found: tokens.has(query.get("token") ?? "") ? [{}] : [] },
   }));
   return books;
-}
-
-/** As the owner, who may make the log switch. */
-async function endOnFullDisk(data: string): Promise<void> {
-  const { port, socketFolder } = postmasterOf(data);
-  const password = readFileSync(join(data, "postgres-password"), "utf8");
-  const db = openPool(
-    { host: socketFolder, port, user: "latchkey", password, database: "latchkey" },
-    { applicationName: "test" },
-  );
-  await exhaustLog(db);
-  await db.end();
 }
 
 async function servesAgain(load: Load): Promise<number> {
@@ -120,7 +107,7 @@ test(
         backMs.killed.push(await servesAgain(load));
         await sleep(BETWEEN_MS);
         disk.fill();
-        await endOnFullDisk(data);
+        await endOnFullLog(data);
         await sleep(FULL_MS);
         disk.makeRoom();
         backMs.full.push(await servesAgain(load));

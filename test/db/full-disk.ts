@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Database } from "#db/connection/pool.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import { eventually } from "../eventually.ts";
+import { postmasterOf } from "../postmaster.ts";
 
 /** Why no small disk can be mounted here; false: one can. */
 export const whyNoSmallDisk = process.getuid?.() === 0 ? false : "needs root, to mount a small disk";
@@ -18,13 +19,30 @@ export interface SmallDisk extends Disposable {
 
 export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
   mkdirSync(folder);
-  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0755`, "tmpfs", folder]);
+  return mount(folder, megabytes, "mode=0755");
+}
+
+/** The same with what the folder has, which nobody uses just now. */
+export function moveToSmallDisk(folder: string, megabytes: number): SmallDisk {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, gid, mode } = statSync(folder);
+  const before = `${folder}.before`;
+  renameSync(folder, before);
+  mkdirSync(folder);
+  const disk = mount(folder, megabytes, `uid=${uid},gid=${gid},mode=${(mode & 0o777).toString(8)}`);
+  execFileSync("cp", ["-a", `${before}/.`, folder]);
+  rmSync(before, { recursive: true });
+  return disk;
+}
+
+function mount(folder: string, megabytes: number, options: string): SmallDisk {
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,${options}`, "tmpfs", folder]);
   const filler = join(folder, "filler");
   return {
     fill: () => {
       const { bavail, bsize } = statfsSync(folder);
       try {
-        writeFileSync(filler, Buffer.alloc(bavail * bsize));
+        writeFileSync(filler, Buffer.alloc(bavail * bsize), { flag: "a" });
       } catch {
         // Others have written meanwhile: it is full all the same.
       }
@@ -32,6 +50,18 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
     makeRoom: () => rmSync(filler),
     [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", folder]),
   };
+}
+
+/** Ends the server of a data folder whose log finds no room, as its owner, who may make the log switch. */
+export async function endOnFullLog(dataFolder: string): Promise<void> {
+  const { port, socketFolder } = postmasterOf(dataFolder);
+  const password = readFileSync(join(dataFolder, "postgres-password"), "utf8");
+  const db = openPool(
+    { host: socketFolder, port, user: "latchkey", password, database: "latchkey" },
+    { applicationName: "test" },
+  );
+  await exhaustLog(db);
+  await db.end();
 }
 
 /** Makes a server need new files for its log, until it has found no room for one and has ended. It uses those first that it has. */
