@@ -26,6 +26,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "two versions, a balancer and a load; instead what migrations change of the version before (upgrade/beside)",
   "test/flow/full-disks.pg.test.ts":
     "five disks, each full under a load; instead the folder of the objects (blobs/full-disk) and the database (db/embedded-watch)",
+  "test/flow/clock-jumps.pg.test.ts":
+    "libfaketime, fetched from Debian; instead the database's clock (db/fences, worker/) and both in the simulator",
   "test/backups/move.pg.test.ts":
     "an embedded server, and 500 MB of rows and objects; instead a restore between two databases, all rows compared (backups/backup)",
   "test/blobs/s3-store.test.ts":
