@@ -35,7 +35,7 @@ async function play({ backend, surroundings }: Stage): Promise<void> {
   await switchTarget(portalUrl, { access_token_uses: TOKEN_USES });
   for (const round of ["first", "second"]) {
     const before = (await readTarget(portalUrl)).tokens.refreshed;
-    const runId = await trigger(backend, "bank-transactions", { body: { credential_id: credentialId } });
+    const runId = await trigger(backend, "bank-transactions", { credential_id: credentialId });
     await followToEnd(backend, runId);
     const incoming = await readResults<Transaction>(backend, runId, "transactions.incoming");
     const outgoing = await readResults<Transaction>(backend, runId, "transactions.outgoing");

@@ -41,9 +41,7 @@ async function play(stage: Stage): Promise<void> {
   print(
     "The portal's shipments have no form and no cookie. A browser logs in, and reads what only a page shows:",
   );
-  const runId = await trigger(backend, "shipments", {
-    body: { credential_id: credentialId, status: STATUS },
-  });
+  const runId = await trigger(backend, "shipments", { credential_id: credentialId, status: STATUS });
   await followOrShow(stage, runId);
   await showShipments(stage, runId);
   await book(stage, credentialId, BOOKED);
@@ -88,10 +86,8 @@ async function showShipments({ backend, surroundings }: Stage, runId: string): P
 
 /** A pickup, on the page's form. */
 async function book(stage: Stage, credentialId: string, shipment: string): Promise<void> {
-  const runId = await trigger(stage.backend, "book-pickup", {
-    body: { credential_id: credentialId, shipment, day: "2026-05-04" },
-    idempotencyKey: `browser-book-${shipment}`,
-  });
+  const input = { credential_id: credentialId, shipment, day: "2026-05-04" };
+  const runId = await trigger(stage.backend, "book-pickup", input, `browser-book-${shipment}`);
   await followOrShow(stage, runId);
 }
 

@@ -69,12 +69,10 @@ async function playBoth({ backend, surroundings }: Stage): Promise<void> {
     { strategy: PORTAL, name: "Theo Demo", key: "invoices-connect" },
     async (hostedUrl) => await fillIn(hostedUrl, LOGIN_WITH_CODE),
   );
-  const runId = await trigger(backend, BLUEPRINT, { body: { ...TRIGGER, credential_id: credentialId } });
+  const runId = await trigger(backend, BLUEPRINT, { ...TRIGGER, credential_id: credentialId });
   await followToEnd(backend, runId);
   await showResults(backend, runId);
-  const tableRun = await trigger(backend, "invoice-table", {
-    body: { credential_id: credentialId, page: "3" },
-  });
+  const tableRun = await trigger(backend, "invoice-table", { credential_id: credentialId, page: "3" });
   await followToEnd(backend, tableRun);
   const open = await readResults(backend, tableRun, "open_invoices");
   const page = await readResults(backend, tableRun, "table_page");
@@ -88,24 +86,23 @@ async function playBoth({ backend, surroundings }: Stage): Promise<void> {
 }
 
 async function triggerTwice(backend: Backend, credentialId: string): Promise<string> {
-  const request = { body: { credential_id: credentialId, ...TRIGGER }, idempotencyKey: "demo-trigger-1" };
-  const path = `/blueprints/${BLUEPRINT}/trigger`;
-  const first = await backend.call("POST", path, request);
-  print(`POST ${path} -> ${first.status} ${String(first.body["id"])}`);
-  const again = await backend.call("POST", path, request);
-  print(
-    `The same again -> ${again.status} ${String(again.body["id"])}, Idempotent-Replay: ${again.replayed}`,
-  );
-  if (again.body["id"] !== first.body["id"] || !again.replayed)
-    throw new CommandFailed("The replay is not the first answer.");
-  return String(first.body["id"]);
+  const { latchkey, signal, lastResponse } = backend;
+  const input = { credential_id: credentialId, ...TRIGGER };
+  const idempotencyKey = "demo-trigger-1";
+  const id = await trigger(backend, BLUEPRINT, input, idempotencyKey);
+  const again = await latchkey.blueprints.trigger(BLUEPRINT, input, { idempotencyKey, signal });
+  const { status, replayed } = lastResponse();
+  print(`The same again -> ${status} ${again.id}, Idempotent-Replay: ${replayed}`);
+  if (again.id !== id || !replayed) throw new CommandFailed("The replay is not the first answer.");
+  return id;
 }
 
 async function showResults(backend: Backend, runId: string): Promise<void> {
   const direct = await readResults<Invoice>(backend, runId, "invoices");
   const { totalRecords, records } = direct;
-  const presigned = await backend.call("GET", `/blueprint-runs/${runId}/results`);
-  const url = (presigned.body["results"] as Record<string, string>)["invoices"] ?? "";
+  const { latchkey, signal } = backend;
+  const { results } = await latchkey.runs.readResults(runId, { signal });
+  const url = String(results["invoices"]);
   const bytes = Buffer.from(await (await fetch(url)).arrayBuffer());
   const downloaded = JSON.parse(brotliDecompressSync(bytes).toString("utf8")) as unknown;
   const same = isDeepStrictEqual(downloaded, direct);

@@ -37,7 +37,7 @@ async function connectWithWrongPassword({ backend, surroundings }: Stage): Promi
       await fillIn(hostedUrl, { ...LOGIN_OF_METERS, password: "correct horse battery stable" }),
   );
   for (const nth of [1, 2, 3, 4]) {
-    const runId = await trigger(backend, BLUEPRINT, { body: { credential_id: credentialId } });
+    const runId = await trigger(backend, BLUEPRINT, { credential_id: credentialId });
     const { status } = await follow(backend, runId);
     const tries = (await readTarget(surroundings.portalUrl)).sign_ins["demo-meters"]?.wrong_tries;
     print(`Run ${nth} ${status}; the portal has seen ${tries} wrong passwords.`);
@@ -67,7 +67,7 @@ async function readThroughFaults({ backend, surroundings }: Stage): Promise<void
       { kind: "slow", path: "/api/meters/", count: 1, probability: 0.3, seconds: 4 },
     ],
   });
-  const runId = await trigger(backend, BLUEPRINT, { body: { credential_id: credentialId } });
+  const runId = await trigger(backend, BLUEPRINT, { credential_id: credentialId });
   await followToEnd(backend, runId);
   const plausible = await readResults<Reading>(backend, runId, "readings.plausible");
   const implausible = await readResults<Reading>(backend, runId, "readings.implausible");

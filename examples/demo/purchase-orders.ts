@@ -67,12 +67,14 @@ async function triggerWith(
   fileName: string,
   format: "csv" | "xlsx",
 ): Promise<string> {
-  const form = new FormData();
-  form.set("credential_id", credentialId);
-  form.set("buyer", "Acme Inc.");
-  form.set("format", format);
-  form.set("price_list", new File([readFileSync(join(surroundings.examples, "files", fileName))], fileName));
-  return await trigger(backend, "purchase-orders", { form, idempotencyKey: `orders-trigger-${format}` });
+  const bytes = readFileSync(join(surroundings.examples, "files", fileName));
+  const input = {
+    credential_id: credentialId,
+    buyer: "Acme Inc.",
+    format,
+    price_list: new File([bytes], fileName),
+  };
+  return await trigger(backend, "purchase-orders", input, `orders-trigger-${format}`);
 }
 
 interface Review {

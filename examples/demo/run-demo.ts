@@ -1,5 +1,6 @@
 import { CommandFailed, paint, print, tell } from "#cli/output.ts";
 import { stopSignal } from "#cli/stop-signal.ts";
+import { LatchkeyError } from "../../sdk/typescript/src/latchkey.ts";
 import { openBackend } from "./backend.ts";
 import { ACCOUNT_SECRETS, LOGIN } from "./end-user-logins.ts";
 import type { Example } from "./example.ts";
@@ -31,7 +32,8 @@ export async function runDemo(
   heading("1. The programs");
   const surroundings = await openSurroundings(foreign, needsOf(examples), print, interrupt.signal);
   try {
-    await interrupt.race(examples === null ? play(surroundings) : playExamples(surroundings, examples));
+    const played = examples === null ? play(surroundings) : playExamples(surroundings, examples);
+    await interrupt.race(played.catch(explain));
     if (once) return;
     if (examples === null) {
       const app = await interrupt.race(surroundings.startCustomerApp());
@@ -42,6 +44,12 @@ export async function runDemo(
   } finally {
     await surroundings.close();
   }
+}
+
+/** What the SDK throws says what the service has refused. */
+function explain(error: unknown): never {
+  if (error instanceof LatchkeyError) throw new CommandFailed(error.message);
+  throw error;
 }
 
 /** The examples that this machine can play. Throws CommandFailed if it can play none of them. */
@@ -71,11 +79,13 @@ function needsOf(examples: readonly Example[] | null): Needs {
 async function play(surroundings: Surroundings): Promise<void> {
   const backend = openBackend(surroundings.serviceUrl, surroundings.apiKey, surroundings.stopped);
   await playInvoices(backend);
-  const session = await backend.call("POST", "/credential-sessions", {
-    body: { strategy_id: PORTAL, return_url: RETURN_URL },
-  });
+  const { latchkey, signal } = backend;
+  const session = await latchkey.credentialSessions.create(
+    { strategy_id: PORTAL, return_url: RETURN_URL },
+    { signal },
+  );
   heading("6. To look at");
-  print(`A hosted form, of a second session:  ${String(session.body["hosted_url"])}`);
+  print(`A hosted form, of a second session:  ${session.hosted_url}`);
   print(`  (sign in with ${LOGIN.username} / ${LOGIN.password})`);
   showPlaces(surroundings);
 }

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { CommandFailed, paint, print } from "#cli/output.ts";
-import type { Backend, CallOptions } from "./backend.ts";
+import type { RunStatus, TriggerInput } from "../../sdk/typescript/src/latchkey.ts";
+import type { Backend } from "./backend.ts";
 
 export const RETURN_URL = "http://localhost:3000/connected?plan=pro";
-const POLL_MS = 60;
 
 export interface DemoRecord<Data> {
   readonly data: Data;
@@ -27,55 +26,55 @@ export function insist(isSo: boolean, otherwise: string): void {
 
 /** Collects a credential with a hosted session. `submit` acts for the end user and returns the URL to which they are redirected. */
 export async function connect(
-  backend: Backend,
+  { latchkey, signal, lastResponse }: Backend,
   request: { readonly strategy: string; readonly name: string; readonly key: string },
   submit: (hostedUrl: string) => Promise<string>,
 ): Promise<string> {
-  const created = await backend.call("POST", "/credential-sessions", {
-    body: { strategy_id: request.strategy, name: request.name, return_url: RETURN_URL },
-    idempotencyKey: request.key,
-  });
-  print(`POST /credential-sessions -> ${created.status}, status ${String(created.body["status"])}`);
-  print(`Hosted form: ${String(created.body["hosted_url"])}`);
-  const location = await submit(String(created.body["hosted_url"]));
+  const session = await latchkey.credentialSessions.create(
+    { strategy_id: request.strategy, name: request.name, return_url: RETURN_URL },
+    { idempotencyKey: request.key, signal },
+  );
+  print(`POST /credential-sessions -> ${lastResponse().status}, status ${session.status}`);
+  print(`Hosted form: ${session.hosted_url}`);
+  const location = await submit(session.hosted_url ?? "");
   print(`The end user submits the form and is sent to ${location}`);
-  const id = String(created.body["id"]);
-  let session = await backend.call("GET", `/credential-sessions/${id}`);
-  while (session.body["status"] !== "completed") {
-    await sleep(POLL_MS);
-    session = await backend.call("GET", `/credential-sessions/${id}`);
-  }
-  print(`GET /credential-sessions/${id} -> completed, ${String(session.body["credential_id"])}`);
-  return String(session.body["credential_id"]);
+  const { status, credential_id: id } = await latchkey.credentialSessions.waitFor(session.id, { signal });
+  print(`GET /credential-sessions/${session.id} -> ${status}, ${id}`);
+  if (id === null) throw new CommandFailed("The session has no credential.");
+  return id;
 }
 
-export async function trigger(backend: Backend, blueprint: string, request: CallOptions): Promise<string> {
-  const path = `/blueprints/${blueprint}/trigger`;
-  const answer = await backend.call("POST", path, request);
-  print(`POST ${path} -> ${answer.status} ${String(answer.body["id"])}`);
-  return String(answer.body["id"]);
+export async function trigger(
+  { latchkey, signal, lastResponse }: Backend,
+  blueprint: string,
+  input: TriggerInput,
+  idempotencyKey?: string,
+): Promise<string> {
+  const { id } = await latchkey.blueprints.trigger(blueprint, input, { idempotencyKey, signal });
+  print(`POST /blueprints/${blueprint}/trigger -> ${lastResponse().status} ${id}`);
+  return id;
 }
 
-export interface RunStatus {
-  readonly status: string;
-  readonly progress_step: string;
-  readonly ended_at: string | null;
-  readonly error: unknown;
-}
+const isWaiting = ({ progress_step: step }: RunStatus): boolean => step === "awaiting_review";
 
 /** Prints each step of a run until it has ended, or waits for a person. */
 export async function follow(backend: Backend, runId: string): Promise<RunStatus> {
   const began = performance.now();
-  let shown = "";
-  for (;;) {
-    const { body } = await backend.call("GET", `/blueprint-runs/${runId}/status`);
-    const run = body as unknown as RunStatus;
-    const step = `${run.status} / ${run.progress_step}`;
-    if (step !== shown) print(`${((performance.now() - began) / 1000).toFixed(2).padStart(6)} s  ${step}`);
-    shown = step;
-    if (run.ended_at !== null || run.progress_step === "awaiting_review") return run;
-    await sleep(POLL_MS);
-  }
+  return await watchUntil(backend, runId, (run) => {
+    const seconds = ((performance.now() - began) / 1000).toFixed(2).padStart(6);
+    print(`${seconds} s  ${run.status} / ${run.progress_step}`);
+    return isWaiting(run);
+  });
+}
+
+/** Watches a run until one of its states is the wanted one, or it has ended. */
+async function watchUntil(
+  { latchkey, signal }: Backend,
+  runId: string,
+  isWanted: (run: RunStatus) => boolean,
+): Promise<RunStatus> {
+  for await (const run of latchkey.runs.watch(runId, { signal })) if (isWanted(run)) return run;
+  return await latchkey.runs.readStatus(runId, { signal });
 }
 
 export async function followToEnd(backend: Backend, runId: string): Promise<void> {
@@ -85,23 +84,20 @@ export async function followToEnd(backend: Backend, runId: string): Promise<void
 
 /** Continues after a person has decided, until the run does not wait any more. */
 export async function followDecided(backend: Backend, runId: string): Promise<RunStatus> {
-  let { body } = await backend.call("GET", `/blueprint-runs/${runId}/status`);
-  while (body["progress_step"] === "awaiting_review") {
-    await sleep(POLL_MS);
-    ({ body } = await backend.call("GET", `/blueprint-runs/${runId}/status`));
-  }
+  await watchUntil(backend, runId, (run) => !isWaiting(run));
   return await follow(backend, runId);
 }
 
 export async function readResults<Data>(
-  backend: Backend,
+  { latchkey, signal }: Backend,
   runId: string,
   key: string,
 ): Promise<ResultSet<Data>> {
-  const { body } = await backend.call("GET", `/blueprint-runs/${runId}/results?deliveryMethod=direct`);
-  const found = (body["results"] as Readonly<Record<string, ResultSet<Data>>>)[key];
-  if (found === undefined) throw new CommandFailed(`There is no result ${key}: ${JSON.stringify(body)}`);
-  return found;
+  const { results } = await latchkey.runs.readResults(runId, { deliveryMethod: "direct", signal });
+  const found = results[key];
+  if (found === undefined || typeof found === "string")
+    throw new CommandFailed(`There is no result ${key}, but ${Object.keys(results).join(", ")}`);
+  return found as ResultSet<Data>;
 }
 
 /** Why a record is not valid, in one line. */

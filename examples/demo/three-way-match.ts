@@ -35,9 +35,7 @@ async function play({ backend }: Stage): Promise<void> {
     { strategy: "strat_southgate_ledger", name: "Southgate", key: "match-connect-ledger" },
     async (hostedUrl) => await fillIn(hostedUrl, LEDGER_KEY),
   );
-  const runId = await trigger(backend, "three-way-match", {
-    body: { credential_ids: `${portal},${ledger}` },
-  });
+  const runId = await trigger(backend, "three-way-match", { credential_ids: [portal, ledger] });
   await followToEnd(backend, runId);
   const payable = await readResults<Match>(backend, runId, "invoices.payable");
   const questioned = await readResults<Match>(backend, runId, "invoices.questioned");
