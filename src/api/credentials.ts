@@ -1,4 +1,8 @@
-import { deleteCredential, withdrawTombstone } from "#actions/credentials/delete-credential.ts";
+import {
+  deleteCredential,
+  deleteCredentialTogether,
+  withdrawTombstone,
+} from "#actions/credentials/delete-credential.ts";
 import { replayOrRun } from "#actions/replay-or-run.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import { enter } from "./enter.ts";
@@ -11,9 +15,14 @@ export const deleteCredentialById: Handler = async (services, request, reply) =>
   const caller = await enter(services, request, reply, { kind: "calls", scope: "credentials:delete" });
   const key = readIdempotencyKey(request);
   const id = pathParameter(request, "credentialId");
-  const by = { accountId: caller.account.id, actor: { kind: "api_key", id: caller.keyId } } as const;
-  let failedRunIds: readonly string[] = [];
   const tombstone = services.tombstones.of(id);
+  const deletion = {
+    accountId: caller.account.id,
+    actor: { kind: "api_key", id: caller.keyId },
+    id,
+    tombstone,
+  } as const;
+  let failedRunIds: readonly string[] = [];
   const outcome = await replayOrRun(
     services,
     {
@@ -22,9 +31,14 @@ export const deleteCredentialById: Handler = async (services, request, reply) =>
       fingerprint: () => fingerprint("DELETE", ["credentials", id], { kind: "none" }),
     },
     async (tx) => {
-      const deleted = await deleteCredential(services, tx, by, id, tombstone);
+      const deleted = await deleteCredential(services, tx, deletion);
       failedRunIds = deleted.failedRunIds;
       return deleted.answer;
+    },
+    async (claim) => {
+      const deleted = await deleteCredentialTogether(services, deletion, claim);
+      failedRunIds = deleted?.failedRunIds ?? [];
+      return deleted?.answer ?? null;
     },
   ).catch(async (error: unknown) => {
     await withdrawTombstone(services, tombstone, error);

@@ -24,12 +24,17 @@ export async function recordAudit(
   at?: string,
 ): Promise<{ readonly id: string; readonly occurredAt: string }> {
   const entry = sealEntry(keys, event, at ?? (await readClockText(tx)));
-  await tx.query({
-    name: "insert_audit_entry",
-    text: `insert into audit_entry (${namesOf(ENTRY)}) select * from ${given("entry", ENTRY, 1)}`,
-    values: [...valuesOf(ENTRY, [entry])],
-  });
+  await insertEntries(tx, [entry]);
   return entry;
+}
+
+/** The same for entries that are sealed already. */
+export async function insertEntries(tx: Database, entries: readonly SealedEntry[]): Promise<void> {
+  await tx.query({
+    name: "insert_audit_entries",
+    text: `insert into audit_entry (${namesOf(ENTRY)}) select * from ${given("entry", ENTRY, 1)}`,
+    values: [...valuesOf(ENTRY, entries)],
+  });
 }
 
 /** An entry as it is inserted. */

@@ -1,4 +1,4 @@
-import { failpoint } from "#lib/failpoint.ts";
+import { failpoint, type Failpoint } from "#lib/failpoint.ts";
 import type { Columns } from "./connection/given-rows.ts";
 import { grouped } from "./connection/group.ts";
 import type { Database, Statement } from "./connection/pool.ts";
@@ -16,6 +16,11 @@ export interface KeyedInsert {
   readonly record: KeyRecord | null;
 }
 
+type MadePoint = Extract<
+  Failpoint,
+  "trigger.after_insert" | "session.after_insert" | "session.after_complete"
+>;
+
 /** A group does not wait for one row's locks (another process's key, a credential being deleted). */
 const GROUP_LOCK_TIMEOUT_MS = 100;
 
@@ -27,7 +32,7 @@ const GROUP_LOCK_TIMEOUT_MS = 100;
 export function insertedTogether<Insert extends KeyedInsert>(
   insertAll: (inserts: readonly Insert[]) => Statement,
   idOf: (insert: Insert) => string,
-  madePoint: "trigger.after_insert" | "session.after_insert",
+  madePoint: MadePoint,
 ): (db: Database, insert: Insert) => Promise<boolean> {
   return grouped<Insert, boolean>(
     async (db, inserts) => {
@@ -50,12 +55,13 @@ export function insertedTogether<Insert extends KeyedInsert>(
 const idsOf = (rows: readonly { readonly id: string }[]): ReadonlySet<string> =>
   new Set(rows.map(({ id }) => id));
 
-async function passFailpoints(
-  hasKey: boolean,
-  madePoint: "trigger.after_insert" | "session.after_insert",
-): Promise<void> {
+async function passFailpoints(hasKey: boolean, madePoint: MadePoint): Promise<void> {
   await failpoint(madePoint);
-  if (!hasKey) return;
+  if (hasKey) await passKeyPoints();
+}
+
+/** For each key that a group has claimed. */
+export async function passKeyPoints(): Promise<void> {
   await failpoint("idempotency.after_claim");
   await failpoint("idempotency.before_commit");
 }

@@ -11,14 +11,25 @@ const NEWLINE = 0x0a;
 
 /** The file is created with its first line. Several processes may append to one file. */
 export function openAppendLog(file: string): AppendLog {
-  // One at a time, so that lines of this process never interleave.
+  // One write at a time, so that lines of this process never interleave; what comes meanwhile is the next one.
   let last: Promise<void> = Promise.resolve();
+  let next: { readonly lines: string[]; readonly written: Promise<void> } | null = null;
   return {
     file,
     append: async (lines) => {
-      const mine = last.catch(() => {}).then(async () => await append(file, lines));
-      last = mine;
-      await mine;
+      if (next === null) {
+        const mine: string[] = [];
+        const written = last
+          .catch(() => {})
+          .then(async () => {
+            next = null;
+            await append(file, mine);
+          });
+        next = { lines: mine, written };
+        last = written;
+      }
+      next.lines.push(...lines);
+      await next.written;
     },
   };
 }

@@ -9,6 +9,7 @@ export const FAILPOINTS = [
   "trigger.before_insert",
   "trigger.after_insert",
   "session.after_insert",
+  "session.after_complete",
   "credential.after_delete",
   "write.before_intent",
   "write.after_intent",

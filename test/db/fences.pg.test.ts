@@ -328,7 +328,8 @@ test("failIdleRunsOf: a run ends no earlier than it began, though the database's
       [ACCOUNT, runId],
     );
   });
-  assert.deepEqual(await failIdleRunsOf(database.db, "cred_gone"), [runId]);
+  const failed = await failIdleRunsOf(database.db, ["cred_gone"]);
+  assert.deepEqual(failed, [{ id: runId, credentialId: "cred_gone" }]);
   const [{ ended } = { ended: false }] = await database.db.query<{ ended: boolean }>(
     "select ended_at >= started_at as ended from run where id = $1",
     [runId],

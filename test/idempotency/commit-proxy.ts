@@ -7,7 +7,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 export const CUTS = ["after", "late", "before"] as const;
 export type Cut = (typeof CUTS)[number];
 
-/** A proxy before PostgreSQL that cuts connections around the COMMIT of transactions that claim an idempotency key. */
+/** A proxy before PostgreSQL that cuts connections around the COMMIT of transactions that claim an idempotency key, or complete a session. */
 export interface CommitProxy {
   /** DATABASE_URL through the proxy. */
   readonly url: string;
@@ -19,10 +19,14 @@ export interface CommitProxy {
 }
 
 const COMMIT = Buffer.from("commit\0");
-/** A claim alone, by its text; those of a group, by the names of their prepared statements, which every use holds. */
-const CLAIMS = ["insert into idempotency_key", "insert_runs_with_keys", "insert_sessions_with_keys"].map(
-  (text) => Buffer.from(text),
-);
+/** A claim alone, by its text; those of a group, and submits, by the names of their prepared statements, which every use holds. */
+const CLAIMS = [
+  "insert into idempotency_key",
+  "insert_runs_with_keys",
+  "insert_sessions_with_keys",
+  "lock_credentials_with_keys",
+  "complete_sessions",
+].map((text) => Buffer.from(text));
 const LATE_MS = 250;
 
 export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy> {

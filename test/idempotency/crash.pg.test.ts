@@ -1,11 +1,12 @@
 // docs/decisions/0010: a request with a key survives the death of the service and of its database connection.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { FAILPOINTS } from "#lib/failpoint.ts";
-import { openCaller, type ApiAnswer } from "../caller.ts";
+import { openCaller, submitHostedForm, type ApiAnswer } from "../caller.ts";
 import { assertInvariants } from "../invariants.ts";
 import type { ServiceProcess } from "../service.ts";
-import { inTier, tier } from "../tiers.ts";
+import { inTier, testInAll, tier } from "../tiers.ts";
 import { startCommitProxy } from "./commit-proxy.ts";
 import { installIdle, plantCredentials, runsNamed } from "./fixture.ts";
 import { checkLedger, CLIENTS, drive, planOperations } from "./workload.ts";
@@ -17,6 +18,7 @@ const CUTS = REQUESTS / 5;
 /** Those that the requests of this workload come by: workers, sign-ins and reviews reach the rest, in tests of their own. */
 const POINTS = FAILPOINTS.filter(
   (point) =>
+    point !== "session.after_complete" &&
     !/^(audit|browser|database|gate|oauth|review|run|schedule|step|sweep|turn|webhook|worker|write)\./.test(
       point,
     ),
@@ -123,6 +125,90 @@ test(`${CUTS} connections cut around COMMIT: nothing lost, nothing doubled; what
     await proxy.close();
   }
 });
+
+/** A session's form with its values, again and again until it is answered. Returns how often it failed; a session that is over was completed. */
+async function submit(url: () => string | null, sessionUrl: string): Promise<number> {
+  for (let failures = 0; ; failures++) {
+    const service = url();
+    const page = service === null ? null : new URL(new URL(sessionUrl).pathname, service).href;
+    const status =
+      page === null
+        ? 500
+        : await submitHostedForm(page, { token: "t" }).then(
+            (answer) => answer.status,
+            () => 500,
+          );
+    if (status < 500) return failures;
+    assert.ok(failures < 1_000, `${status}`);
+    await sleep(25);
+  }
+}
+
+async function openForms(service: ServiceProcess, count: number): Promise<readonly string[]> {
+  const caller = openCaller(service.url, apiKey);
+  const made = Array.from(
+    { length: count },
+    async () => (await caller.post("/credential-sessions", { strategy_id: "strat_acme" })).body.hosted_url,
+  );
+  return await Promise.all(made);
+}
+
+/** Sessions are completed with one credential each, and so many are. */
+async function assertCompleted(total: number): Promise<void> {
+  const [row] = await installation.database.db.query<{
+    completed: number;
+    credentials: number;
+    entries: number;
+  }>(
+    `select count(*) filter (where status = 'completed') as completed, count(credential.id) as credentials, count(entry.id) as entries
+     from credential_session session join credential on credential.session_id = session.id
+       left join audit_entry entry on entry.subject_id = credential.id and entry.action = 'credential.submit'`,
+  );
+  assert.deepEqual(row, { completed: total, credentials: total, entries: total });
+}
+
+testInAll(
+  "submits share a statement, and of two one makes a credential (idempotency/group); what is written so is settled as sessions are",
+  "forms that are submitted while connections are cut around COMMIT, and by a service that is killed: each makes one credential",
+  { timeout: 400_000 },
+  async () => {
+    await installation.database.db.query("delete from credential");
+    const proxy = await startCommitProxy(installation.database.connectionString);
+    try {
+      const cut = await serve({ DATABASE_URL: proxy.url });
+      const forms = await openForms(cut, 60);
+      proxy.start(12);
+      let failures = 0;
+      const waiting = [...forms];
+      const client = async (): Promise<void> => {
+        for (let form = waiting.shift(); form; form = waiting.shift()) {
+          const failed = await submit(() => cut.url, form);
+          failures += failed;
+        }
+      };
+      await Promise.all(Array.from({ length: CLIENTS }, client));
+      assert.deepEqual(proxy.cuts, { after: 4, late: 4, before: 4 });
+      // Only what never reached the server failed, once for each form that shared it.
+      assert.ok(failures >= proxy.cuts.before && failures <= proxy.cuts.before * CLIENTS, `${failures}`);
+      await assertCompleted(60);
+      await cut.end("SIGKILL");
+    } finally {
+      await proxy.close();
+    }
+    let service = await serve({ LATCHKEY_FAILPOINTS: "session.after_complete=kill:3" });
+    const forms = await openForms(service, 12);
+    let url: string | null = service.url;
+    const death = new Promise((resolve) => service.child.once("exit", resolve));
+    const submitted = Promise.all(forms.map(async (form) => await submit(() => url, form)));
+    await death;
+    url = null;
+    service = await serve();
+    url = service.url;
+    await submitted;
+    await assertCompleted(72);
+    await service.end("SIGKILL");
+  },
+);
 
 async function triggerAtOnce(
   urls: readonly string[],

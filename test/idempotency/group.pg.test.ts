@@ -2,13 +2,15 @@
 // waits for holds up another. What a key promises alone (cases.pg.test.ts), it promises in a group.
 import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KeyRecord } from "#db/keyed-inserts.ts";
 import { insertRunTogether, type NewRun } from "#db/runs/new-runs.ts";
 import { newId } from "#lib/new-id.ts";
 import { until } from "../eventually.ts";
-import { openCaller, type ApiAnswer, type Caller } from "../caller.ts";
+import { openCaller, submitHostedForm, type ApiAnswer, type Caller } from "../caller.ts";
 import type { ServiceProcess } from "../service.ts";
 import { assertFresh, assertReplay, holdKey, keyed, TRIGGER } from "./exchange.ts";
 import { installIdle, plantCredentials, runsNamed, sessionsNamed } from "./fixture.ts";
@@ -135,6 +137,65 @@ test("a session that the database refuses fails alone: its neighbours are made, 
   await db.query("drop trigger refuse_poison on credential_session; drop function refuse_poison");
   assertFresh(await createSession("poison", "poison-session"), 201);
   assert.deepEqual(await names(), [20, 1]);
+});
+
+test("concurrent submits share transactions, and of two submits of one session one makes its credential", async () => {
+  const { db } = installation.database;
+  const sessions = await Promise.all(
+    Array.from({ length: 20 }, async () => (await createSession("submitted")).body),
+  );
+  const pages = [...sessions, ...sessions].map(({ hosted_url: url }) => url);
+  const answers = await whileSlow("credential", () =>
+    pages.map(async (url) => (await submitHostedForm(url, { token: "t" })).status),
+  );
+  // The second one is told that the form has been submitted.
+  assert.deepEqual([...new Set(answers)], [200]);
+  const ids = sessions.map(({ id }) => id);
+  const [row] = await db.query<{ credentials: number; transactions: number; recorded: number }>(
+    `select count(*) as credentials, count(distinct credential.xmin::text) as transactions,
+       count(*) filter (where entry.xmin = credential.xmin and session.xmin = credential.xmin) as recorded
+     from credential_session session join credential on credential.id = session.credential_id and credential.session_id = session.id
+       left join audit_entry entry on entry.subject_id = credential.id and entry.action = 'credential.submit'
+     where session.id = any($1) and session.status = 'completed'`,
+    [ids],
+  );
+  assert.deepEqual([row?.credentials, row?.recorded], [20, 20]);
+  assert.ok((row?.transactions ?? 20) < 10, `${row?.transactions} transactions`);
+  const [made] = await db.query<{ count: number }>(
+    "select count(*) as count from credential where session_id = any($1)",
+    [ids],
+  );
+  assert.equal(made?.count, 20);
+});
+
+test("concurrent deletes share transactions, each with its entry and its own key; of two for one credential one finds it", async () => {
+  const { db } = installation.database;
+  const ids = await plantCredentials(installation, 40);
+  const keyOf = (index: number): Record<string, string> => (index % 2 ? keyed(`shared-delete-${index}`) : {});
+  const remove = async (id: string, headers: Record<string, string> = {}): Promise<ApiAnswer> =>
+    await caller.delete(`/credentials/${id}`, headers);
+  const [used = ""] = ids;
+  const waiting = await caller.post("/blueprints/secured/trigger", { credential_id: used });
+  const answers = await whileSlow("audit_entry", () => [
+    ...ids.map(async (id, index) => await remove(id, keyOf(index))),
+    ...ids.filter((_, index) => index % 8 === 0).map(async (id) => await remove(id)),
+  ]);
+  const statuses = answers.map(({ status }) => status);
+  assert.equal(statuses.filter((status) => status === 204).length, ids.length, statuses.join());
+  assert.equal(statuses.filter((status) => status === 404).length, 5, statuses.join());
+  const [row] = await db.query<{ entries: number; transactions: number; left: number }>(
+    `select count(*) as entries, count(distinct xmin::text) as transactions, (select count(*) from credential where id = any($1)) as left
+     from audit_entry where action = 'credential.delete' and subject_id = any($1)`,
+    [ids],
+  );
+  assert.deepEqual([row?.entries, row?.left], [40, 0]);
+  assert.ok((row?.transactions ?? 40) < 20, `${row?.transactions} transactions`);
+  const tombstones = await readFile(join(installation.dataFolder, "tombstones.ndjson"), "utf8");
+  for (const id of ids) assert.ok(tombstones.includes(`"deleted":"${id}"`), id);
+  const { body: failed } = await caller.get(`/blueprint-runs/${waiting.body.id}/status`);
+  assert.equal(failed.status, "failed", "its run had not begun");
+  for (const [index, id] of ids.entries())
+    if (index % 2) assertReplay(await remove(id, keyOf(index)), answers[index] as ApiAnswer);
 });
 
 test("keys that another process holds keep nobody else waiting", async () => {

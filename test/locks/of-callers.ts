@@ -1,4 +1,9 @@
-import { deleteCredential, deleteCredentialAs } from "#actions/credentials/delete-credential.ts";
+import { createHash } from "node:crypto";
+import {
+  deleteCredential,
+  deleteCredentialAs,
+  deleteCredentialTogether,
+} from "#actions/credentials/delete-credential.ts";
 import { findStored, replayOrRun } from "#actions/replay-or-run.ts";
 import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
 import { findTriggeredBlueprint, triggerRun, triggerRunTogether } from "#actions/runs/trigger-run.ts";
@@ -32,6 +37,19 @@ async function trigger(parts: Parts, blueprint: string, body: TriggerBody, key: 
     async (claim) => await triggerRunTogether(parts, caller, version, body, { claim, place }),
   );
 }
+
+const deletionOf = ({ scene, tombstones }: Parts, id: string) => ({
+  accountId: scene.caller.account.id,
+  actor: OPERATOR,
+  id,
+  tombstone: tombstones.of(id),
+});
+
+const keyedDelete = ({ accountId }: { readonly accountId: string }, key: string) => ({
+  accountId,
+  key,
+  fingerprint: () => Buffer.alloc(32),
+});
 
 const NEW_RUNS = "src/db/keyed-inserts.ts#insertedTogether";
 
@@ -82,18 +100,33 @@ export const OF_CALLERS: readonly Transaction[] = [
     takesSeveral: true,
     opens: ["src/actions/replay-or-run.ts#claimAndRun"],
     run: async (parts) => {
-      const { scene, tombstones } = parts;
-      const by = { accountId: scene.caller.account.id, actor: OPERATOR };
-      const tombstone = tombstones.of(scene.other);
-      const request = { accountId: by.accountId, key: "delete-1", fingerprint: () => Buffer.alloc(32) };
-      return await replayOrRun(parts, request, async (tx) => {
-        return (await deleteCredential(parts, tx, by, scene.other, tombstone)).answer;
+      const deletion = deletionOf(parts, parts.scene.other);
+      return await replayOrRun(parts, keyedDelete(deletion, "delete-1"), async (tx) => {
+        return (await deleteCredential(parts, tx, deletion)).answer;
       });
     },
   },
   {
+    name: "delete both credentials together",
+    takesSeveral: true,
+    opens: ["src/actions/credentials/delete-credential.ts#deleteGrouped"],
+    // What others have locked is left to transactions of their own, which are above.
+    run: async (parts) =>
+      await Promise.all(
+        [parts.scene.other, parts.scene.credential].map(async (id) => {
+          const claim = {
+            keyHash: createHash("sha256").update(id).digest(),
+            fingerprint: Buffer.alloc(32),
+            bytesFingerprint: null,
+            windowMs: 60_000,
+          };
+          return await deleteCredentialTogether(parts, deletionOf(parts, id), claim);
+        }),
+      ),
+  },
+  {
     name: "submit a session",
-    opens: ["src/actions/sessions/hosted-session.ts#vaultCredential"],
+    opens: [NEW_RUNS, "src/actions/sessions/hosted-session.ts#vaultCredential"],
     run: async (parts) => {
       const { caller, session } = parts.scene;
       const hosted = await readHostedById(parts, caller.account.id, session);

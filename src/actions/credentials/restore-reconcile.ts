@@ -32,7 +32,7 @@ export async function reconcileRestore(
     const wasBack = await db.transaction(async (tx) => {
       const accountId = await deleteRestoredCredential(tx, id);
       if (accountId === undefined) return false;
-      await failIdleRunsOf(tx, id);
+      await failIdleRunsOf(tx, [id]);
       await recordAudit(tx, signing.audit, {
         accountId,
         actor: { kind: "cli" },

@@ -20,29 +20,30 @@ export interface Tombstones {
 export interface Tombstone {
   /** Inside the deleting transaction, as its last step. `receipt`: its audit entry. */
   write(accountId: string, receipt: { readonly id: string; readonly occurredAt: string }): Promise<void>;
-  /** After a rollback: withdraws the line, if there is one and the credential still exists. */
+  /** After a rollback: withdraws the lines, if there are any and the credential still exists. */
   withdraw(db: Database): Promise<void>;
 }
 
 export function openTombstones(file: string): Tombstones {
   const log = openAppendLog(file);
-  const append = async (line: object): Promise<void> => {
-    await log.append([JSON.stringify(line)]).catch((error: unknown) => {
+  const append = async (lines: readonly object[]): Promise<void> => {
+    await log.append(lines.map((line) => JSON.stringify(line))).catch((error: unknown) => {
       throw diskFailure("data", file, error);
     });
   };
   return {
     of: (credentialId) => {
-      let written: string | null = null;
+      // Of each transaction that was tried.
+      const written: string[] = [];
       return {
         write: async (account, { id: entry, occurredAt: at }) => {
           // Set first: a partly written line counts as written.
-          written = entry;
-          await append({ v: 1, deleted: credentialId, account, at, entry });
+          written.push(entry);
+          await append([{ v: 1, deleted: credentialId, account, at, entry }]);
         },
         withdraw: async (db) => {
-          if (written === null || !(await credentialExists(db, credentialId))) return;
-          await append({ v: 1, undone: credentialId, entry: written });
+          if (written.length === 0 || !(await credentialExists(db, credentialId))) return;
+          await append(written.map((entry) => ({ v: 1, undone: credentialId, entry })));
         },
       };
     },

@@ -1,20 +1,22 @@
-import { readClock } from "#db/connection/clock.ts";
+import { clockText, lookUpClock, readClock, readClockText } from "#db/connection/clock.ts";
 import {
   findAccountById,
   findAccountBySlug,
   type BrandedAccount,
   findLogo as findStoredLogo,
 } from "#db/accounts.ts";
-import { recordAudit } from "#db/audit-entries.ts";
+import { sealEntry } from "#db/audit-entries.ts";
 import { findCachedVersion, findVersion } from "#db/config-documents.ts";
 import { completeEmbeddedSession, lockForSlot } from "#db/credentials/embedded-sessions.ts";
 import type { Database } from "#db/connection/pool.ts";
 import {
   completeSession,
+  completeSessionTogether,
   findSessionById,
   findSessionByToken,
   type StoredSession,
 } from "#db/credentials/credential-sessions.ts";
+import type { AuditEvent } from "#domain/audit.ts";
 import { readLogoUrl, type Brand, type Logo } from "#domain/branding.ts";
 import type { FormIssue } from "#domain/form-issue.ts";
 import { writeCredential } from "#domain/destination.ts";
@@ -24,6 +26,7 @@ import { limits } from "#domain/limits.ts";
 import { appendSessionId, checkReturnUrl } from "#domain/return-url.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
+import { failpoint } from "#lib/failpoint.ts";
 import { newId } from "#lib/new-id.ts";
 import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { Needs } from "#actions/services.ts";
@@ -176,35 +179,47 @@ export interface NewContent {
   readonly origins: readonly string[];
 }
 
-/** Seals a new credential and completes its session; `alongside` writes in the same transaction. */
+/**
+ * Seals a new credential and completes its session: with those of concurrent submits in one transaction, or else in one of its own.
+ * `alongside` writes in that one.
+ */
 export async function vaultCredential(
   services: Needs<"db" | "signing" | "vault">,
   { session }: HostedSession,
   id: string,
   { values, origins }: NewContent,
-  alongside: (tx: Database) => Promise<void> = () => Promise.resolve(),
+  alongside: ((tx: Database) => Promise<void>) | null = null,
 ): Promise<boolean> {
+  const { db, signing, vault } = services;
   const plain = Buffer.from(writeCredential(values, origins), "utf8");
-  const sealed = await services.vault.seal(plain, {
+  const sealed = await vault.seal(plain, {
     purpose: "credential",
     accountId: session.accountId,
     rowId: id,
     strategyId: session.strategyId,
   });
   plain.fill(0);
-  return await services.db.transaction(async (tx) => {
-    const isSlot = session.embeddedSessionId !== null;
+  const credential = { id, ...sealed, origins };
+  const submitted: AuditEvent = {
+    accountId: session.accountId,
+    actor: { kind: "end_user", id: session.embeddedSessionId ?? session.id },
+    action: "credential.submit",
+    subjectId: id,
+    detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },
+  };
+  const isSlot = session.embeddedSessionId !== null;
+  if (!isSlot && alongside === null) {
+    const entry = sealEntry(signing.audit, submitted, clockText(await lookUpClock(db)));
+    if (await completeSessionTogether(db, session, credential, entry)) return true;
+  }
+  const inOwn = async (tx: Database): Promise<boolean> => {
     if (isSlot && !(await lockForSlot(tx, session))) return false;
-    if (!(await completeSession(tx, session, { id, ...sealed, origins }))) return false;
-    await alongside(tx);
+    const entry = sealEntry(signing.audit, submitted, await readClockText(tx));
+    if (!(await completeSession(tx, session, credential, entry))) return false;
+    await failpoint("session.after_complete");
+    await alongside?.(tx);
     if (isSlot) await completeEmbeddedSession(tx, session);
-    await recordAudit(tx, services.signing.audit, {
-      accountId: session.accountId,
-      actor: { kind: "end_user", id: session.embeddedSessionId ?? session.id },
-      action: "credential.submit",
-      subjectId: id,
-      detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },
-    });
     return true;
-  });
+  };
+  return await db.transaction(inOwn, { settle: true });
 }

@@ -177,42 +177,87 @@ export async function findSessionByToken(
   return rows[0];
 }
 
+/** A credential that completes its session. */
+export interface NewCredential {
+  readonly id: string;
+  readonly sealed: Uint8Array;
+  readonly kid: string;
+  readonly origins: readonly string[];
+}
+
+interface Completion extends KeyedInsert {
+  readonly session: StoredSession;
+  readonly credential: NewCredential;
+  readonly entry: SealedEntry;
+}
+
 /**
- * Spec, Credential session `status`: `pending` → `completed`, and its credential, as one conditional write: of any number of submits
- * exactly one gets true (docs/decisions/0017).
+ * Spec, Credential session `status`: `pending` → `completed`, its credential and the entry in the audit log, as one conditional write: of any
+ * number of submits exactly one gets true (docs/decisions/0017). Part of the caller's transaction.
  */
 export async function completeSession(
+  tx: Database,
+  session: StoredSession,
+  credential: NewCredential,
+  entry: SealedEntry,
+): Promise<boolean> {
+  return (await tx.query(completeSessions([{ session, credential, entry, record: null }]))).length > 0;
+}
+
+/** The same, as `insertedTogether`. */
+export async function completeSessionTogether(
   db: Database,
   session: StoredSession,
-  credential: {
-    readonly id: string;
-    readonly sealed: Uint8Array;
-    readonly kid: string;
-    readonly origins: readonly string[];
-  },
+  credential: NewCredential,
+  entry: SealedEntry,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `update credential_session set status = 'completed', credential_id = $3, completed_at = app_now()
-     where account_id = $1 and id = $2 and status = 'pending' and expires_at > app_now() returning id`,
-    [session.accountId, session.id, credential.id],
-  );
-  if (rows.length === 0) return false;
-  await db.query(
-    `insert into credential (id, account_id, strategy_id, session_id, name, sealed, kid, origins)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      credential.id,
-      session.accountId,
-      session.strategyId,
-      session.id,
-      session.name,
-      credential.sealed,
-      credential.kid,
-      credential.origins,
-    ],
-  );
-  return true;
+  return await completeGrouped(db, { session, credential, entry, record: null });
 }
+
+const COMPLETION: Columns<Completion> = {
+  session_id: ["text", ({ session }) => session.id],
+  account_id: ["text", ({ session }) => session.accountId],
+  id: ["text", ({ credential }) => credential.id],
+  sealed: ["bytea", ({ credential }) => credential.sealed],
+  kid: ["text", ({ credential }) => credential.kid],
+  origins: ["text", ({ credential }) => JSON.stringify(credential.origins)],
+};
+
+function completeSessions(completions: readonly Completion[]): Statement {
+  const entries = completions.map(({ entry }) => entry);
+  return {
+    name: "complete_sessions",
+    text: COMPLETE_SESSIONS,
+    values: [...valuesOf(COMPLETION, completions), ...valuesOf(ENTRY, entries)],
+  };
+}
+
+const completeGrouped = insertedTogether(
+  completeSessions,
+  ({ credential }) => credential.id,
+  "session.after_complete",
+);
+
+const COMPLETE_SESSIONS = `-- update credential_session, insert into credential
+  with given as (
+    select * from ${given("given", COMPLETION, 1)}
+  ), completed as (
+    update credential_session session set status = 'completed', credential_id = first.id, completed_at = app_now()
+    from (select distinct on (session_id) * from given order by session_id, id) first
+    where session.account_id = first.account_id and session.id = first.session_id
+      and session.status = 'pending' and session.expires_at > app_now()
+    returning session.id as session_id, session.account_id, session.strategy_id, session.name, first.id
+  ), made as (
+    insert into credential (id, account_id, strategy_id, session_id, name, sealed, kid, origins)
+    select id, completed.account_id, strategy_id, completed.session_id, name, sealed, kid,
+      array(select json_array_elements_text(origins::json))
+    from completed join given using (id)
+    returning id
+  ), recorded as (
+    insert into audit_entry (${namesOf(ENTRY)})
+    select entry.* from ${given("entry", ENTRY, 1 + Object.keys(COMPLETION).length)} join made on made.id = entry.subject_id
+  )
+  select id from made`;
 
 /** Ends a pending session before its time; false: it is not pending any more. Its revocation is on record, so its expiry is not noted again. */
 export async function expireSession(

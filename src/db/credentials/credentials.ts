@@ -1,5 +1,7 @@
 import { limits } from "#domain/limits.ts";
+import { given, valuesOf, type Columns } from "#db/connection/given-rows.ts";
 import { grouped, inOrder } from "#db/connection/group.ts";
+import { claimKeys, HAS_ITS_KEY, oncePerKey, RECORD, type KeyedInsert } from "#db/keyed-inserts.ts";
 import { CALL_TO_LOG_IN, LOGIN_IS_FREE, STANDS_FOR } from "#db/runs/lines.ts";
 import type { Database } from "#db/connection/pool.ts";
 
@@ -49,16 +51,58 @@ export async function findSealedCredential(
   return rows[0];
 }
 
+interface Deletion extends KeyedInsert {
+  readonly accountId: string;
+  readonly id: string;
+}
+
+const DELETION: Columns<Deletion> = {
+  account_id: ["text", ({ accountId }) => accountId],
+  id: ["text", ({ id }) => id],
+  ...RECORD,
+};
+
 /**
- * Hard delete: the sealed secret, the data key inside it, cached logins and used one-time codes go in this statement.
- * False when the account has no such credential.
+ * Locks different credentials that the caller's transaction deletes, and claims the keys of the requests for that with their answers. Returns
+ * the ids of those that are there and not locked by others, that no schedule uses (whose row has to be locked first), and whose key is not taken.
  */
-export async function deleteCredential(db: Database, accountId: string, id: string): Promise<boolean> {
-  const rows = await db.query(`delete from credential where account_id = $1 and id = $2 returning id`, [
-    accountId,
-    id,
-  ]);
-  return rows.length > 0;
+export async function lockForDelete(
+  tx: Database,
+  deletions: readonly Deletion[],
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ id: string }>({
+    name: "lock_credentials_with_keys",
+    text: `with given as (
+        select * from ${given("given", DELETION, 1)}
+      ), locked as (
+        select credential.id from credential join given on given.account_id = credential.account_id and given.id = credential.id
+        where not exists (select from schedule_credential used where used.credential_id = credential.id)
+        order by credential.id for update of credential skip locked
+      ), ready as (
+        ${oncePerKey("where id in (select id from locked)")}
+      ), claimed as (
+        ${claimKeys()}
+      )
+      select id from ready where ${HAS_ITS_KEY}`,
+    values: valuesOf(DELETION, deletions),
+  });
+  return new Set(rows.map(({ id }) => id));
+}
+
+/**
+ * Hard delete: the sealed secrets, the data keys inside them, cached logins and used one-time codes go in this statement. Returns the ids of
+ * those that the account had.
+ */
+export async function deleteCredentials(
+  tx: Database,
+  credentials: readonly { readonly accountId: string; readonly id: string }[],
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ id: string }>({
+    name: "delete_credentials",
+    text: `delete from credential where (account_id, id) in (select * from unnest($1::text[], $2::text[])) returning id`,
+    values: [credentials.map(({ accountId }) => accountId), credentials.map(({ id }) => id)],
+  });
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function credentialExists(db: Database, id: string): Promise<boolean> {

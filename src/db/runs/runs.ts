@@ -287,15 +287,17 @@ export async function listRunInputs(db: Database, runId: string): Promise<readon
   );
 }
 
-/** Fails queued runs without a worker that need a deleted credential; returns their ids. docs/decisions/0024. */
-export async function failIdleRunsOf(db: Database, credentialId: string): Promise<readonly string[]> {
-  const rows = await db.query<{ id: string }>(
+/** Fails queued runs without a worker that need a deleted credential; returns them, each with one of these. docs/decisions/0024. */
+export async function failIdleRunsOf(
+  db: Database,
+  credentialIds: readonly string[],
+): Promise<readonly { readonly id: string; readonly credentialId: string }[]> {
+  return await db.query<{ id: string; credentialId: string }>(
     `update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at), error_kind = 'credential_deleted',
        error_detail = 'The credential was deleted before the run started.'
      where ended_at is null and lease_owner is null and status = any($2)
-       and id in (select run_id from run_credential where credential_id = $1)
-     returning id`,
-    [credentialId, runStatusesBefore("failed")],
+       and id in (select run_id from run_credential where credential_id = any($1))
+     returning id, (select min(credential_id) from run_credential where run_id = run.id and credential_id = any($1)) as "credentialId"`,
+    [credentialIds, runStatusesBefore("failed")],
   );
-  return rows.map((row) => row.id);
 }

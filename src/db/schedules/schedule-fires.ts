@@ -140,22 +140,22 @@ export async function pauseSchedule(
   ]);
 }
 
-/** Pauses those that use a credential which is being deleted. Returns their ids. */
+/** Pauses the schedules of these accounts that use a deleted credential; returns them, each with one of the credentials. */
 export async function pauseSchedulesOf(
   tx: Database,
-  accountId: string,
-  credentialId: string,
-): Promise<readonly string[]> {
-  const rows = await tx.query<{ id: string }>({
-    name: "pause_schedules_of_credential",
+  credentials: readonly { readonly accountId: string; readonly id: string }[],
+): Promise<readonly { readonly id: string; readonly credentialId: string }[]> {
+  return await tx.query<{ id: string; credentialId: string }>({
+    name: "pause_schedules_of_credentials",
     text: `update schedule set ${PAUSE}, paused_reason = 'credential_deleted'
       where id in (
         select schedule.id from schedule join schedule_credential used on used.schedule_id = schedule.id
-        where used.credential_id = $2 and schedule.account_id = $1 and paused_reason is null order by schedule.id for no key update of schedule
-      ) returning id`,
-    values: [accountId, credentialId],
+        where used.credential_id = any($2) and schedule.account_id = any($1) and paused_reason is null
+        order by schedule.id for no key update of schedule
+      ) returning id, (select min(credential_id) from schedule_credential
+        where schedule_id = schedule.id and credential_id = any($2)) as "credentialId"`,
+    values: [credentials.map(({ accountId }) => accountId), credentials.map(({ id }) => id)],
   });
-  return rows.map(({ id }) => id);
 }
 
 /** Deletes at most `limit` notes of times that are older. Returns how many. */
