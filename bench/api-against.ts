@@ -2,7 +2,7 @@
 import { installCheckout } from "./checkout.ts";
 import { loadAndLook, type Answering, type Timing } from "./measure.ts";
 import { inTurns, ratioOfPairs, type Compared } from "./pairs.ts";
-import type { Scenario } from "./scenarios.ts";
+import type { RequestKind } from "./scenarios.ts";
 import { openServer } from "./server.ts";
 import { openStage, type Stage } from "./stage.ts";
 
@@ -22,7 +22,7 @@ async function openSide(folder: string, opened: AsyncDisposableStack): Promise<S
 
 export async function compareApis(
   folders: { readonly here: string; readonly there: string },
-  scenarios: readonly Scenario[],
+  kinds: readonly RequestKind[],
   timing: Timing,
   say: (text: string) => void,
 ): Promise<readonly Compared[]> {
@@ -30,7 +30,7 @@ export async function compareApis(
   const here = await openSide(folders.here, opened);
   const there = await openSide(folders.there, opened);
   const compared: Compared[] = [];
-  for (const scenario of scenarios) {
+  for (const scenario of kinds) {
     const costsOf = async ({ stage, service }: Side, each: Timing) =>
       (await loadAndLook(stage, service, scenario, each)).costs;
     // Compiled code and filled caches, once; what else a warm-up is for has been done in the round before.

@@ -10,18 +10,20 @@ import { parseArgs } from "node:util";
 import { compareApis } from "./api-against.ts";
 import { loadOf, measure, type Measured, type Timing } from "./measure.ts";
 import { serveOpenly, watchMemory } from "./memory.ts";
-import { SCENARIOS, type Scenario } from "./scenarios.ts";
+import { SCENARIOS, type RequestKind, type Scenario } from "./scenarios.ts";
 import { install } from "../test/service.ts";
 import { renderPairs } from "./pairs.ts";
 import { makeDatabasesOn, openServer } from "./server.ts";
 import { openStage, type Stage } from "./stage.ts";
+import { USED_UP } from "./used-up.ts";
 import type { Look, ProfileLine } from "./serve-process.ts";
 import { renderCosts, renderMemory, renderTable } from "./table.ts";
 
 const USAGE = `npm run bench -- api [options]
 
   --quick            one short round of each, no memory watch: minutes become seconds, and noise counts
-  --only a,b         some of: ${SCENARIOS.map(({ id }) => id).join(", ")}
+  --only a,b         some of: ${SCENARIOS.map(({ id }) => id).join(", ")}; with --against also
+                     ${USED_UP.map(({ id }) => id).join(", ")} (with --seconds 1: they use up what they name)
   --connections n    64 unless given
   --rounds n         3 unless given; the medians count
   --seconds n        of each measurement, 6 unless given
@@ -77,14 +79,16 @@ const timing: Timing = {
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
-function chosenScenarios(): readonly Scenario[] {
-  if (values.only === undefined) return SCENARIOS;
+function chosenOf<Kind extends RequestKind>(kinds: readonly Kind[]): readonly Kind[] {
+  if (values.only === undefined) return kinds;
   return values.only.split(",").map((id) => {
-    const scenario = SCENARIOS.find((each) => each.id === id.trim());
-    if (!scenario) throw new Error(`There is no scenario ${id}; see --help`);
-    return scenario;
+    const kind = kinds.find((each) => each.id === id.trim());
+    if (!kind) throw new Error(`There is no scenario ${id} here; see --help`);
+    return kind;
   });
 }
+
+const chosenScenarios = (): readonly Scenario[] => chosenOf(SCENARIOS);
 
 async function measureAll(stage: Stage): Promise<readonly Measured[]> {
   const service = await stage.serve({}, numberOf(values.processes, 1));
@@ -168,7 +172,7 @@ async function measureHere(): Promise<void> {
 
 async function compare(folder: string): Promise<void> {
   const folders = { here: resolve(import.meta.dirname, ".."), there: folder };
-  const compared = await compareApis(folders, chosenScenarios(), timing, say);
+  const compared = await compareApis(folders, chosenOf([...SCENARIOS, ...USED_UP]), timing, say);
   console.log(`\n${renderPairs(compared, isMarkdown)}`);
   if (values.json !== undefined)
     writeFileSync(values.json, JSON.stringify({ machine, timing, folder, compared }, null, 2));

@@ -4,7 +4,7 @@ import { FRESH } from "./fresh.ts";
 import type { LoadJob, LoadResult } from "./load-process.ts";
 import { startProgram } from "./processes.ts";
 import { median } from "./runs-latency.ts";
-import { renderRequest, type Scenario } from "./scenarios.ts";
+import { renderRequest, type RequestKind, type Scenario, type WireRequest } from "./scenarios.ts";
 import type { SqlJob } from "./sql-process.ts";
 import type { SqlWork } from "./sql-rows.ts";
 import type { Stage } from "./stage.ts";
@@ -71,7 +71,17 @@ export interface Measured {
 export async function loadOf(
   stage: Stage,
   url: string,
-  scenario: Scenario,
+  scenario: RequestKind,
+  timing: Timing,
+  rate: number | null,
+): Promise<LoadResult> {
+  return await send(url, scenario, await scenario.requests(stage, url), timing, rate);
+}
+
+async function send(
+  url: string,
+  scenario: RequestKind,
+  requests: readonly WireRequest[],
   timing: Timing,
   rate: number | null,
 ): Promise<LoadResult> {
@@ -79,7 +89,7 @@ export async function loadOf(
     host: "127.0.0.1",
     port: Number(new URL(url).port),
     connections: timing.connections,
-    requests: scenario.requests(stage).map(renderRequest),
+    requests: requests.map(renderRequest),
     expectedStatus: scenario.status,
     rate,
     warmSeconds: timing.warmSeconds,
@@ -96,15 +106,17 @@ export async function loadOf(
 export async function loadAndLook(
   stage: Stage,
   { url, pid }: Answering,
-  scenario: Scenario,
+  scenario: RequestKind,
   timing: Timing,
 ): Promise<Loaded> {
   const { warmSeconds, seconds } = timing;
-  const run = async (lasting: number): Promise<LoadResult> =>
-    await loadOf(stage, url, scenario, { ...timing, warmSeconds: 0, seconds: lasting }, null);
-  const warm = await run(warmSeconds);
+  const run = async (requests: readonly WireRequest[], lasting: number): Promise<LoadResult> =>
+    await send(url, scenario, requests, { ...timing, warmSeconds: 0, seconds: lasting }, null);
+  const warm = await run(await scenario.requests(stage, url), warmSeconds);
+  // What is made for the requests is not their cost.
+  const requests = await scenario.requests(stage, url);
   const before = await lookAtCosts(stage.server, [pid]);
-  const load = await run(seconds);
+  const load = await run(requests, seconds);
   const after = await lookAtCosts(stage.server, [pid]);
   return {
     perSecond: load.perSecond,
@@ -170,7 +182,7 @@ function mediansOf(rounds: readonly Round[]) {
 
 /** What the service answers: the constant of the bare server, with the same headers. */
 async function askOnce(stage: Stage, url: string, scenario: Scenario): Promise<BareAnswer> {
-  const [request] = scenario.requests(stage);
+  const [request] = await scenario.requests(stage, url);
   if (!request) throw new Error(`${scenario.title} has no request`);
   const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [
     name,

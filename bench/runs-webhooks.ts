@@ -1,4 +1,5 @@
 import { cpuUsOf } from "./costs.ts";
+import type { GroupId } from "./runs-contest.ts";
 import { ratioOfPairs, type Ratio } from "./pairs.ts";
 import { measureDrain, type Contender, type Drain, type DrainTiming } from "./runs-drain.ts";
 import { median } from "./runs-latency.ts";
@@ -6,6 +7,7 @@ import { renderLines } from "./lines.ts";
 import { ourContender, type RunStage } from "./runs-ours.ts";
 
 export interface WebhookOptions extends DrainTiming {
+  readonly groups: readonly GroupId[];
   readonly rounds: number;
   readonly workers: readonly number[];
   readonly targetUrl: string;
@@ -26,6 +28,8 @@ export interface WebhookRow {
   readonly kind: Kind;
   readonly workers: number;
   readonly perSecond: number;
+  /** Of the events that were written, how many were delivered by the end of the drain. */
+  readonly delivered: number;
   /** Of the rate without an endpoint, round by round. */
   readonly ratio: number;
   /** Of what a run costs without an endpoint, in CPU time of workers and PostgreSQL: also says something beside other work. */
@@ -33,7 +37,7 @@ export interface WebhookRow {
 }
 
 const WORKS = { noop: "the smallest runs", steps: "three steps with GETs" } as const;
-type Work = keyof typeof WORKS;
+type Work = keyof typeof WORKS & GroupId;
 
 const GUESS = 500;
 
@@ -44,11 +48,15 @@ export async function measureWebhooks(
   say: (text: string) => void,
 ): Promise<readonly WebhookRow[]> {
   const rows: WebhookRow[] = [];
-  for (const [work, workers] of (Object.keys(WORKS) as Work[]).flatMap((each) =>
+  for (const [work, workers] of options.groups.flatMap((each) =>
     options.workers.map((count) => [each, count] as const),
   )) {
     const runs = await ourContender(stage, work, "webhooks");
-    const drains: Record<Kind, Drain[]> = { none: [], written: [], delivered: [] };
+    const drains: Record<Kind, (Drain & { readonly delivered: number })[]> = {
+      none: [],
+      written: [],
+      delivered: [],
+    };
     for (let round = 0; round < options.rounds; round++) {
       // Each kind is first as often as the others.
       for (const [at] of KINDS.entries()) {
@@ -56,10 +64,11 @@ export async function measureWebhooks(
         await prepare(stage, kind, options.targetUrl);
         const drain = await measureDrain(of(runs, kind), workers, options, GUESS);
         const { perSecond, costs } = drain;
+        const delivered = await shareDelivered(stage);
         say(
-          `${WORKS[work]}, ${TITLES[kind]}, ${workers} workers: ${Math.round(perSecond)} runs a second, ${Math.round(cpuUsOf(costs))} µs of CPU each`,
+          `${WORKS[work]}, ${TITLES[kind]}, ${workers} workers: ${Math.round(perSecond)} runs a second, ${Math.round(cpuUsOf(costs))} µs of CPU each, ${percent(delivered)} delivered`,
         );
-        drains[kind].push(drain);
+        drains[kind].push({ ...drain, delivered });
       }
     }
     for (const kind of KINDS) {
@@ -69,6 +78,7 @@ export async function measureWebhooks(
         kind,
         workers,
         perSecond: median(drains[kind].map(({ perSecond }) => perSecond)),
+        delivered: median(drains[kind].map(({ delivered }) => delivered)),
         ratio: median(pairs.map(({ here, there }) => here.perSecond / there.perSecond)),
         cpu: ratioOfPairs(pairs.map(({ here, there }) => ({ here: here.costs, there: there.costs }))),
       });
@@ -77,6 +87,15 @@ export async function measureWebhooks(
   await prepare(stage, "none", options.targetUrl);
   return rows;
 }
+
+async function shareDelivered({ installation }: RunStage): Promise<number> {
+  const [row] = await installation.database.db.query<{ share: number }>(
+    `select (count(*) filter (where delivered_at is not null) / greatest(count(*), 1)::float8) as share from webhook_delivery`,
+  );
+  return row?.share ?? 0;
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 /** Its own name, because each kind drains another backlog. */
 const of = (runs: Contender, kind: Kind): Contender => ({ ...runs, id: `${runs.id} ${kind}` });
@@ -93,13 +112,17 @@ async function prepare({ installation }: RunStage, kind: Kind, targetUrl: string
 }
 
 export function renderWebhooks(rows: readonly WebhookRow[], isMarkdown: boolean): string {
-  const lines = rows.map(({ work, kind, workers, perSecond, ratio, cpu }) => [
+  const lines = rows.map(({ work, kind, workers, perSecond, delivered, ratio, cpu }) => [
     WORKS[work],
     TITLES[kind],
     String(workers),
     String(Math.round(perSecond)),
-    `${Math.round(ratio * 100)} %`,
+    kind === "none" ? "" : percent(delivered),
+    percent(ratio),
     `${cpu.median.toFixed(2)} (${cpu.low.toFixed(2)} to ${cpu.high.toFixed(2)})`,
   ]);
-  return renderLines([["runs", "with", "workers", "runs/s", "of none", "CPU of none"], ...lines], isMarkdown);
+  return renderLines(
+    [["runs", "with", "workers", "runs/s", "delivered", "of none", "CPU of none"], ...lines],
+    isMarkdown,
+  );
 }

@@ -2,20 +2,25 @@ import { FRESH } from "./fresh.ts";
 import type { SqlScenario } from "./sql-rows.ts";
 import { TRIGGER_BODY, type Stage } from "./stage.ts";
 
-/** One kind of request, measured against its limits. */
-export interface Scenario {
+/** One kind of request. */
+export interface RequestKind {
   /** For `--only`. */
   readonly id: string;
   readonly title: string;
   readonly status: number;
+  /** `url`: the service's, for what has to be made first. */
+  readonly requests: (stage: Stage, url: string) => readonly WireRequest[] | Promise<readonly WireRequest[]>;
+}
+
+/** The same, measured against its limits. */
+export interface Scenario extends RequestKind {
   readonly sql: SqlScenario;
   /** Of the lower of bare server and SQL alone; null: none was set. */
   readonly goal: number | null;
-  readonly requests: (stage: Stage) => readonly WireRequest[];
 }
 
 export interface WireRequest {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
