@@ -172,6 +172,7 @@ export const EMBEDDED_STATES: Readonly<Record<string, Show>> = {
   offline: async (page, stage, language) => {
     await page.route("**/submit**", async (route) => await route.abort());
     const { frame } = await open(page, stage, ["one"], language);
+    await fill(frame);
     await send(frame);
     await toldOf(page, "error");
     return frame;

@@ -195,7 +195,7 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await openForm(page, hosted, language, wayBack);
   },
   fields: async (page, hosted, language) => {
-    await openForm(page, hosted, language, { strategy_id: "strat_every" });
+    await openForm(page, hosted, language, { strategy_id: "strat_every", ...WAY_BACK });
   },
   errors: async (page, hosted, language) => {
     await openForm(page, hosted, language, { strategy_id: "strat_every" });
@@ -228,7 +228,14 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await open(page, `${hosted_url}?again=failed`, language);
   },
   returned: async (page, hosted, language) => {
-    await open(page, `${hosted.service.url}/connect/oauth/acme/strat_oauth?state=x&code=y`, language);
+    // Back a second time, in the browser that it was begun in.
+    await openForm(page, hosted, language, { strategy_id: "strat_oauth", ...WAY_BACK });
+    const form = { _csrf: await page.locator("[name=_csrf]").inputValue() };
+    const sent = await page.request.post(page.url(), { form, maxRedirects: 0 });
+    const left = new URL(sent.headers()["location"] ?? "");
+    await hosted.installation.database.db.query("update oauth_attempt set used_at = app_now()");
+    const back = `${hosted.service.url}/connect/oauth/acme/strat_oauth?code=y`;
+    await open(page, `${back}&state=${left.searchParams.get("state") ?? ""}`, language);
   },
   forbidden: async (page, hosted, language) => {
     await openForm(page, hosted, language, WAY_BACK);

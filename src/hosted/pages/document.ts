@@ -151,14 +151,14 @@ function initial(name: string): string {
 /** Beside words that say what is waited for. */
 export const SPINNER = html`<div class="spinner" aria-hidden="true"></div>`;
 
-export const LOCK = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+export const LOCK = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
   <path
     fill="currentColor"
     d="M8 1a3.5 3.5 0 0 0-3.5 3.5V6H4a1.5 1.5 0 0 0-1.5 1.5v6A1.5 1.5 0 0 0 4 15h8a1.5 1.5 0 0 0 1.5-1.5v-6A1.5 1.5 0 0 0 12 6h-.5V4.5A3.5 3.5 0 0 0 8 1Zm2 5H6V4.5a2 2 0 1 1 4 0V6Z"
   />
 </svg>`;
 
-export const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+export const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
   <path
     fill="none"
     stroke="currentColor"
@@ -166,7 +166,7 @@ export const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="tru
   />
 </svg>`;
 
-export const ONWARD = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+export const ONWARD = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
   <path
     fill="none"
     stroke="currentColor"

@@ -58,13 +58,13 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
   const messages = explain(wording, page);
   const isWrong = errors.size > 0 || notice !== null;
   const body = html`${notice !== null && renderNotice(wording, system, notice, page)}
-    ${errors.size > 0 && renderSummary(wording, page, messages)}
     ${page.isElsewhere && renderElsewhere(wording, account)}
     ${renderPair(base, brand, system, page.targetLogo)} ${page.framed?.step}
     <h1>${say(wording, "connect_title", { system })}</h1>
     <p class="lead">${say(wording, "asks", { account, system }, strong)}</p>
     ${page.description !== null && html`<p class="description">${textIn(page.description, wording.language)}</p>`}
     ${signInHost !== null && html`<p class="description">${say(wording, "sign_in_there", { host: signInHost }, strong)}</p>`}
+    ${errors.size > 0 && renderSummary(wording, page, messages)}
     <form
       class="connect"
       method="post"

@@ -174,10 +174,12 @@ export function successView(
   wording: Wording,
   { account, systems, isAccepted }: Omit<Success, "system"> & { readonly systems: readonly LocalText[] },
 ): View {
-  return messageView(
-    "done",
-    ...saySuccess(wording, { account, isAccepted, system: listOf(wording, systems) }),
-  );
+  const [kind, heading, ...said] = saySuccess(wording, {
+    account,
+    isAccepted,
+    system: listOf(wording, systems),
+  });
+  return messageView(kind, heading, ...said, say(wording, "go_on", { account }));
 }
 
 /** The ends of a flow, by the code that its page receives. */

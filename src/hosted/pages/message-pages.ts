@@ -2,8 +2,8 @@ import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import { plainText, say, type TextKey, type Texts, type Wording } from "#hosted/texts/texts.ts";
 import { renderDocument, renderBrandTile, type Shell, type View } from "./document.ts";
 
-/** `over`: nothing went wrong, and nothing is left to do here. `late`: its time is over. */
-export type MessageKind = "done" | "over" | "late" | "notice";
+/** `kept`: it is stored, and nobody has tried it. `over`: nothing went wrong, and nothing is left to do here. `late`: its time is over. */
+export type MessageKind = "done" | "kept" | "over" | "late" | "notice";
 
 /** The pages without a form: the outcome, and the next step. They disclose nothing that the end user does not already know. */
 export function messageView(kind: MessageKind, heading: string, ...paragraphs: readonly HtmlPart[]): View {
@@ -46,7 +46,7 @@ const renderAgain = ({ wording }: Shell, again: string, back: string | null): Ht
 function renderSign(kind: MessageKind): Html {
   const [style, path] = SIGNS[kind];
   return html`<div class="sign ${style}" aria-hidden="true">
-    <svg viewBox="0 0 24 24" focusable="false">
+    <svg viewBox="0 0 24 24">
       <path
         fill="none"
         stroke="currentColor"
@@ -62,6 +62,7 @@ function renderSign(kind: MessageKind): Html {
 const CHECK = "m5 12.5 4.5 4.5L19 7.5";
 const SIGNS = {
   done: ["sign-done", CHECK],
+  kept: ["", "M7 11V8a5 5 0 0 1 10 0v3M6 11h12v9H6Z"],
   over: ["", CHECK],
   late: ["sign-heed", "M12 3.5a8.5 8.5 0 1 0 0 17 8.5 8.5 0 0 0 0-17ZM12 7.5V12l3 2"],
   notice: ["sign-heed", "M12 6v7.5M12 18v.01"],
@@ -94,20 +95,19 @@ export function renderSuccess(
 ): Html {
   // With a way back, that is what to do next.
   const next = back === null ? [shell.wording.texts.close_now] : [];
-  const [heading, ...said] = saySuccess(shell.wording, success);
-  return renderMessage(shell, { back }, "done", heading, ...said, ...next);
+  return renderMessage(shell, { back }, ...saySuccess(shell.wording, success), ...next);
 }
 
-/** The heading, and what there is to know. */
+/** The sign, the heading, and what there is to know. */
 export function saySuccess(
   wording: Wording,
   { account, system, isAccepted }: Success,
-): readonly [heading: string, ...HtmlPart[]] {
+): readonly [kind: MessageKind, heading: string, ...HtmlPart[]] {
   const sayStrong = (key: TextKey): HtmlPart =>
     say(wording, key, { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
   return isAccepted
-    ? [plainText(wording, "connected", { system }), sayStrong("connected_how")]
-    : [wording.texts.success_heading, sayStrong("success"), sayStrong("success_again")];
+    ? ["done", plainText(wording, "connected", { system }), sayStrong("connected_how")]
+    : ["kept", wording.texts.success_heading, sayStrong("success"), sayStrong("success_again")];
 }
 
 /** A page whose text is fixed, apart from its language. */

@@ -75,6 +75,7 @@ export const de: Texts = {
   connected: "{system} ist verbunden",
   connected_how:
     "{system} hat Ihre Anmeldung angenommen. {account} kann die Erlaubnis verwenden, die Sie dort erteilt haben.",
+  go_on: "Sie können jetzt bei {account} weitermachen.",
   close_now: "Sie können diese Seite schließen.",
   used_heading: "Dieser Link wurde bereits benutzt",
   used: "Das zugehörige Formular wurde bereits ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",

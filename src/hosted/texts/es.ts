@@ -72,6 +72,7 @@ export const es: Texts = {
   connected: "{system} está conectado",
   connected_how:
     "{system} ha aceptado su inicio de sesión. {account} puede usar el permiso que ha dado allí.",
+  go_on: "Ya puede continuar con {account}.",
   close_now: "Puede cerrar esta página.",
   used_heading: "Este enlace ya se ha utilizado",
   used: "El formulario correspondiente se rellenó y se envió. Si fue usted, no queda nada por hacer: puede cerrar esta página.",

@@ -74,6 +74,7 @@ export const fr: Texts = {
   connected: "{system} est connecté",
   connected_how:
     "{system} a accepté votre connexion. {account} peut utiliser l’autorisation que vous y avez donnée.",
+  go_on: "Vous pouvez maintenant continuer avec {account}.",
   close_now: "Vous pouvez fermer cette page.",
   used_heading: "Ce lien a déjà été utilisé",
   used: "Le formulaire correspondant a été rempli et envoyé. Si c’était vous, il ne reste rien à faire : vous pouvez fermer cette page.",

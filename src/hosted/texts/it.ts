@@ -70,6 +70,7 @@ export const it: Texts = {
   connected: "{system} è collegato",
   connected_how:
     "{system} ha accettato il tuo accesso. {account} può usare l’autorizzazione che hai dato lì.",
+  go_on: "Ora puoi continuare con {account}.",
   close_now: "Puoi chiudere questa pagina.",
   used_heading: "Questo link è già stato usato",
   used: "Il modulo a cui portava è stato compilato e inviato. Se sei stato tu, non resta altro da fare: puoi chiudere questa pagina.",

@@ -74,6 +74,7 @@ export const nl: Texts = {
   connected: "{system} is verbonden",
   connected_how:
     "{system} heeft uw aanmelding geaccepteerd. {account} kan de toestemming gebruiken die u daar hebt gegeven.",
+  go_on: "U kunt nu verder met {account}.",
   close_now: "U kunt deze pagina sluiten.",
   used_heading: "Deze link is al gebruikt",
   used: "Het formulier erachter is ingevuld en verstuurd. Was u dat, dan hoeft u niets meer te doen: u kunt deze pagina sluiten.",

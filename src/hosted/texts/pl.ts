@@ -69,6 +69,7 @@ export const pl: Texts = {
   success_again: "Jeśli {system} ich nie przyjmie, {account} dowie się o tym i może poprosić o nie ponownie.",
   connected: "Połączono z {system}",
   connected_how: "{system} przyjął Twoje logowanie. {account} może korzystać z udzielonej tam zgody.",
+  go_on: "Możesz teraz kontynuować w {account}.",
   close_now: "Możesz zamknąć tę stronę.",
   used_heading: "Ten link został już użyty",
   used: "Powiązany z nim formularz został wypełniony i wysłany. Jeśli to Ty, nic więcej nie trzeba robić: możesz zamknąć tę stronę.",

@@ -71,6 +71,7 @@ export const pt: Texts = {
   success_again: "Se {system} não os aceitar, {account} é informado e pode pedi-los de novo.",
   connected: "{system} está conectado",
   connected_how: "{system} aceitou o seu login. {account} pode usar a autorização que você deu lá.",
+  go_on: "Já pode continuar com {account}.",
   close_now: "Pode fechar esta página.",
   used_heading: "Este link já foi usado",
   used: "O formulário correspondente foi preenchido e enviado. Se foi você, não há mais nada a fazer: pode fechar esta página.",
