@@ -45,7 +45,7 @@ test("an operator is limited to an account, and then has its pages alone", async
   await context.addCookies([{ name, value, url, httpOnly: true, sameSite: "Strict" }]);
   const theirs = await context.newPage();
   await theirs.goto(`${url}/dashboard/accounts`);
-  await theirs.getByRole("link", { name: "Globex" }).waitFor();
+  await theirs.getByRole("link", { name: "Globex", exact: true }).waitFor();
   assert.equal(await theirs.getByText("acme", { exact: true }).count(), 0);
   for (const [title, isThere] of [
     ["Runs", true],

@@ -151,6 +151,18 @@ test("on a phone the filters are behind a button, which counts those in use", as
   await phone.context().close();
 });
 
+test("a completed run says how many of its records have errors", async () => {
+  const rows = [
+    { supplier: "", total: 1 },
+    { supplier: "Northwind", total: 2 },
+  ];
+  const run = await stage.trigger("plain-list", rows);
+  await stage.caller.waitForRun(run, 60_000);
+  const own = await stage.openPage("reviewer", `/runs/${run}`);
+  await own.getByText("1 record with errors", { exact: true }).waitFor();
+  await own.context().close();
+});
+
 test("reviews are in the order that is chosen, which is in the URL", async () => {
   const reviews: string[] = [];
   for (const wrong of [1, 3]) {

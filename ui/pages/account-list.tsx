@@ -1,21 +1,14 @@
-import { Anchor, Group } from "@mantine/core";
+import { Anchor } from "@mantine/core";
 import { Link } from "wouter";
 import { listAccounts } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import { AccountViews } from "../parts/account-views.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
-
-/** Lists that can be filtered by an account. */
-const VIEWS = [
-  ["/runs", "Runs"],
-  ["/blueprints", "Blueprints"],
-  ["/credentials", "Credentials"],
-  ["/keys", "API keys"],
-] as const;
 
 export function AccountListPage() {
   const accounts = useRead(listAccounts, {});
@@ -54,24 +47,10 @@ export function AccountListPage() {
                     />
                   ),
                 },
-                { title: "Name in documents", from: "sm", cell: ({ account }) => account },
+                { title: "Short name", from: "sm", cell: ({ account }) => account },
                 {
                   title: "Look at",
-                  cell: ({ account, name }) => (
-                    <Group gap="md">
-                      {VIEWS.map(([path, label]) => (
-                        <Anchor
-                          key={path}
-                          component={Link}
-                          href={`${path}?${new URLSearchParams({ account })}`}
-                          size="sm"
-                          aria-label={`${label} of ${name}`}
-                        >
-                          {label}
-                        </Anchor>
-                      ))}
-                    </Group>
-                  ),
+                  cell: ({ account, name }) => <AccountViews account={account} name={name} />,
                 },
                 { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
                 { title: "Changed", from: "md", cell: ({ updated_at: at }) => <Time at={at} /> },

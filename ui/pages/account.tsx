@@ -4,6 +4,7 @@ import { REVIEW_STEP_UP_NAMES } from "#domain/labels/states.ts";
 import { readAccount } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
+import { AccountViews } from "../parts/account-views.tsx";
 import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -12,6 +13,9 @@ import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { AccountForm } from "./account-form.tsx";
+import { LatestRuns } from "./latest-runs.tsx";
+
+const RUNS_SHOWN = 5;
 
 type Account = AnswerOf<typeof readAccount>;
 
@@ -36,9 +40,11 @@ function AccountParts({ account }: { readonly account: Account }) {
             ["ID", <Copyable key="id" text={account.id} shown={shortId(account.id)} name="the ID" />],
             ["Created", <Time key="made" at={account.created_at} />],
             ["Changed", <Time key="changed" at={account.updated_at} />],
+            ["Look at", <AccountViews key="views" account={account.account} name={account.name} />],
           ]}
         />
       </Section>
+      <LatestRuns of={{ account: account.account }} limit={RUNS_SHOWN} />
       <Section title="Settings">
         {may("config.apply") ? (
           <AccountForm key={account.updated_at} account={account} />

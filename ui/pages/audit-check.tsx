@@ -1,5 +1,5 @@
 import { Button, Group, Progress, Stack, Text } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { listAuditChains, verifyAuditChain } from "../api/operations.ts";
 import { call } from "../api/request.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -32,7 +32,7 @@ async function checkAll(onStep: (check: Check) => void, signal: AbortSignal): Pr
 }
 
 /** Verifies every chain with keys that are not in the database. */
-export function AuditCheck() {
+export function AuditCheck({ children }: { readonly children: ReactNode }) {
   const [check, setCheck] = useState<Check | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
@@ -53,6 +53,7 @@ export function AuditCheck() {
         <Button variant="default" loading={running !== null} onClick={start}>
           Verify integrity
         </Button>
+        {children}
         {running !== null && check && (
           <Text size="sm" c="dimmed" component="output">
             {check.entries} entries of {check.done} of {check.chains} chains so far

@@ -41,7 +41,8 @@ export function AuditLogPage() {
   });
   return (
     <>
-      <PageHead title="Audit log" about="A tamper-evident record of every action.">
+      <PageHead title="Audit log" about="A tamper-evident record of every action." />
+      <AuditCheck>
         <Button
           component="a"
           variant="default"
@@ -50,8 +51,7 @@ export function AuditLogPage() {
         >
           Export
         </Button>
-      </PageHead>
-      <AuditCheck />
+      </AuditCheck>
       <AuditFilters />
       <Reading of={entries}>
         {({ items, next_cursor: next }) =>
@@ -248,7 +248,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
             </>
           ),
         },
-        { title: "When", from: "xs", cell: ({ occurred_at: at }) => <Time at={at} /> },
+        { title: "When", from: "xs", cell: ({ occurred_at: at }) => <Time at={at} isExact /> },
         {
           title: "Detail",
           from: "md",

@@ -47,14 +47,15 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
     });
   };
   const { failure } = starting;
+  const isOutward = blueprint.graph.nodes.some(({ type }) => OUTWARD.has(type));
   const wrong = (field: string): string | undefined =>
     failure instanceof ApiFailure ? failure.ofField(field) : undefined;
   return (
     <Section title="Try it">
       <form onSubmit={submit}>
         <Stack gap="md">
-          <Note tone="waiting" title="This starts a real run">
-            {blueprint.graph.nodes.some(({ type }) => OUTWARD.has(type))
+          <Note tone={isOutward ? "waiting" : "quiet"} title="This starts a real run">
+            {isOutward
               ? "What the Blueprint writes to other systems is written now."
               : "No node of this Blueprint sends anything to another system."}
           </Note>

@@ -11,7 +11,9 @@ export function LatestRuns({
   of,
   limit,
 }: {
-  readonly of: Readonly<Record<"credential", string> | Record<"account" | "blueprint", string>>;
+  readonly of: Readonly<Record<"credential", string> | Record<"account", string>> & {
+    readonly blueprint?: string;
+  };
   readonly limit: number;
 }) {
   const runs = useRead(listRuns, { query: { ...of, limit } }, { live: true });

@@ -71,7 +71,7 @@ function OperatorTable(props: {
           title: "Operator",
           cell: ({ email, disabled_at: disabled }) => (
             <>
-              <Text size="sm" fw={600} miw="12.5rem">
+              <Text size="sm" fw={600} truncate maw="14rem" title={email}>
                 {email}
               </Text>
               {disabled !== null && <Mark tone="quiet">{DISABLED_NAME}</Mark>}
@@ -170,7 +170,7 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
   const input = { params: { operatorId: id } };
   if (!me.may("operator.manage") || id === me.id) return null;
   return (
-    <Group gap="xs">
+    <Group gap={4}>
       <AskButton
         to={resetPassword}
         input={input}
@@ -208,6 +208,7 @@ function OperatorActions(props: { readonly of: Operator; readonly onPassword: (p
           input={input}
           changes={changes}
           label="Disable"
+          isDanger
           of={email}
           title="Disable this operator?"
           action="Disable"

@@ -117,15 +117,6 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
             <div className="grow">
               {/* Whose it is comes first: many reviews have the same title. */}
               <Text size="sm" className="any-break">
-                {review.run_name !== null && <b>{review.run_name}</b>}
-                {Object.entries(review.metadata).map(([name, value], index) => (
-                  <span key={name}>
-                    {(index > 0 || review.run_name !== null) && " · "}
-                    {name}: {value}
-                  </span>
-                ))}
-              </Text>
-              <Text size="sm" c="dimmed" className="any-break">
                 <Anchor
                   component={Link}
                   href={`/reviews/${review.id}`}
@@ -133,9 +124,18 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
                   size="sm"
                   className="stretched any-break"
                 >
-                  {review.title}
-                </Anchor>{" "}
-                · {review.blueprint} · {review.account}
+                  {review.run_name ?? review.title}
+                </Anchor>
+                {Object.entries(review.metadata).map(([name, value]) => (
+                  <span key={name}>
+                    {" · "}
+                    {name}: {value}
+                  </span>
+                ))}
+              </Text>
+              <Text size="sm" c="dimmed" className="any-break">
+                {review.run_name !== null && `${review.title} · `}
+                {review.blueprint} · {review.account}
               </Text>
             </div>
             <div className="sum">

@@ -67,6 +67,11 @@ export function RunAgainButton({
         onConfirm={start}
         onClose={() => setKey(null)}
       >
+        {run.name !== null && (
+          <Text size="sm" fw={600} mb="xs" className="any-break">
+            {run.name}
+          </Text>
+        )}
         <Reading of={plan}>{(again) => <AgainText again={again} />}</Reading>
       </Confirm>
     </>

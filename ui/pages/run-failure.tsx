@@ -136,16 +136,22 @@ function LoginVerdict({ run }: { readonly run: Run }) {
   return run.credentials
     .filter(({ login_rejections: count }) => count > 0)
     .map(({ slot, name, credential_id: id, login_rejections: count, locked_until: until }) => (
-      <Text key={slot} size="sm" fw={600} className="any-break">
-        The target rejected the login of {name ?? id}, {count === 1 ? "once" : `${count} times in a row`}
-        {until === null ? (
-          "."
-        ) : (
-          <>
-            : it is locked, and unlocks <Time at={until} />.
-          </>
-        )}
-      </Text>
+      <div key={slot}>
+        <Text size="sm" fw={600} className="any-break">
+          The target rejected the login of {name ?? id}, {count === 1 ? "once" : `${count} times in a row`}
+          {until === null ? (
+            "."
+          ) : (
+            <>
+              : it is locked, and unlocks <Time at={until} />.
+            </>
+          )}
+        </Text>
+        <Text size="sm" className="any-break">
+          If the password is wrong, the account&apos;s backend creates a new link to the form for its user. If
+          it is right, {until === null ? "test the login" : "unlock the credential, then test the login"}.
+        </Text>
+      </div>
     ));
 }
 

@@ -64,7 +64,9 @@ function RunDetail({ run }: { readonly run: Run }) {
             <output>
               <RunStatusMark status={run.status} step={run.progress_step} />
             </output>
-            {wrong > 0 && <Mark tone="waiting">{`${wrong.toLocaleString("en")} records with errors`}</Mark>}
+            {wrong > 0 && (
+              <Mark tone="waiting">{`${wrong.toLocaleString("en")} ${wrong === 1 ? "record" : "records"} with errors`}</Mark>
+            )}
             <MetadataChips of={run.metadata} />
           </Group>
         }

@@ -181,7 +181,15 @@ function factsOf(system: System) {
       </Mark>,
     ],
     ["Object store", store === "s3" ? "S3" : "a local folder"],
-    ["Mail to operators", mailOf(system.mail)],
+    [
+      "Mail to operators",
+      <Mark
+        key="mail"
+        tone={system.mail === null ? "waiting" : system.mail.failure === null ? "good" : "bad"}
+      >
+        {mailOf(system.mail)}
+      </Mark>,
+    ],
     [
       "This process can decrypt credentials",
       <Mark key="open" tone={canOpen ? "good" : "quiet"}>

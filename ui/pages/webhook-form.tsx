@@ -88,7 +88,10 @@ export function NewWebhook(props: {
             ]}
           />
           <EventChoice subjects={subjects} chosen={chosen} onChange={setChosen} />
-          <Group justify="flex-end">
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={props.onClose}>
+              Cancel
+            </Button>
             <Button type="submit" loading={making.isPending} disabled={chosen.size === 0}>
               Create endpoint
             </Button>

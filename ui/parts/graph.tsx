@@ -168,7 +168,6 @@ function NodeBox(props: {
           {of.state}
         </span>
       )}
-      {node.when !== null && <span className={styles["when"]} aria-hidden="true" />}
     </>
   );
   const common = {
@@ -190,10 +189,10 @@ function NodeBox(props: {
   );
 }
 
-/** A node's type and credential; for a loop, its steps. */
-function aboutOf({ type, credential, steps }: GraphNode): string {
+/** A node's type, its credential, and whether it may be skipped; for a loop, its steps. */
+function aboutOf({ type, credential, steps, when }: GraphNode): string {
   if (steps.length > 0) return `${type}: ${steps.join(", ")}`;
-  return [type, credential && `as ${credential}`].filter(Boolean).join(" · ");
+  return [type, credential && `as ${credential}`, when !== null && "conditional"].filter(Boolean).join(" · ");
 }
 
 function sourcesOf({ edges }: Graph, id: string): string {

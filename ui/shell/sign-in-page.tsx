@@ -105,6 +105,11 @@ function PasswordForm() {
         <Button type="submit" loading={signing.isPending} fullWidth>
           Sign in
         </Button>
+        {!wantsCode && (
+          <Text size="sm" c="dimmed">
+            Lost your password or your phone? An admin can set new ones for you.
+          </Text>
+        )}
         {wantsCode && (
           <Button variant="subtle" onClick={() => setWantsCode(false)}>
             Use another email
