@@ -60,6 +60,7 @@ const TAGS: OpenApiDocument["tags"] = [
   { name: "Runs", description: "Executions of a Blueprint: their status and their results." },
   { name: "Events", description: "What happens in the account, as webhooks tell it." },
   { name: "Schedules", description: "Runs that begin by the clock." },
+  { name: "Test mode", description: "The clock of a test account; only for keys of test mode." },
   { name: "Health", description: "Outside the base URL, without an API key." },
 ];
 

@@ -69,6 +69,8 @@ const CALLS: Readonly<Record<string, SdkCall>> = {
   putSchedule: { method: "schedules.put", arguments: ["scheduleKey", "body"], result: "schedule" },
   readSchedule: { method: "schedules.read", arguments: ["scheduleKey"], result: "schedule" },
   deleteSchedule: { method: "schedules.delete", arguments: ["scheduleKey"], result: null },
+  readTestClock: { method: "testClock.read", arguments: [], result: "clock" },
+  putTestClock: { method: "testClock.put", arguments: ["body"], result: "clock" },
   readLiveness: { method: "readLiveness", arguments: [], result: "health" },
   readReadiness: { method: "readReadiness", arguments: [], result: "health" },
 };

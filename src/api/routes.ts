@@ -14,6 +14,7 @@ import { renderProblem } from "./render-problem.ts";
 import type { Handler } from "./request.ts";
 import { getRunEvents } from "./run-events.ts";
 import { deleteScheduleByKey, getSchedule, putScheduleByKey } from "./schedules.ts";
+import { getTestClock, putTestClockTo } from "./test-clock.ts";
 
 /** The public API in the interface's order, followed by this service's extensions. */
 export function registerApi(app: FastifyInstance, services: Services): void {
@@ -51,6 +52,8 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.put("/schedules/:scheduleKey", by(putScheduleByKey));
       api.get("/schedules/:scheduleKey", by(getSchedule));
       api.delete("/schedules/:scheduleKey", by(deleteScheduleByKey));
+      api.put("/test-clock", by(putTestClockTo));
+      api.get("/test-clock", by(getTestClock));
     },
     { prefix: "/api/v1" },
   );

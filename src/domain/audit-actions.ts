@@ -60,6 +60,7 @@ export const AUDIT_ACTIONS = [
   "schedule.pause",
   "schedule.resume",
   "schedule.run",
+  "test_clock.move",
   "webhook.create",
   "webhook.update",
   "webhook.rotate",

@@ -40,6 +40,7 @@ export const limits = {
   scheduleTimesMax: 1_500,
   scheduleTriggerBytesMax: 65_536,
   scheduleCronCharactersMax: 200,
+  testClockMoveMsMax: 400 * 86_400_000,
   /** How soon a schedule whose run waits for an earlier one is looked at again. */
   scheduleQueuedMs: 5_000,
   scheduleFiresKeptMs: 90 * 86_400_000,

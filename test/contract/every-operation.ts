@@ -37,6 +37,8 @@ export async function everyOperation(as: Caller): Promise<readonly (readonly [st
     ],
     ["readSchedule", await as.get("/schedules/nothing")],
     ["deleteSchedule", await as.delete("/schedules/nothing")],
+    ["readTestClock", await as.get("/test-clock")],
+    ["putTestClock", await as.put("/test-clock", { now: "2027-01-31T08:00:00.000Z" })],
     ["readTriggerSchema", await as.get("/blueprints/nothing/schema")],
     ["watchEvents", await as.peek("/events")],
   ];

@@ -13,6 +13,8 @@ export interface Scene {
   readonly caller: Caller;
   readonly stranger: Caller;
   readonly limited: Caller;
+  /** With a key of test mode. */
+  readonly tester: Caller;
   /** A right trigger with other keys. */
   readonly trigger: (
     body: Readonly<Record<string, unknown>>,
@@ -130,8 +132,24 @@ async function seeSchedules({ db, caller, stranger, limited }: Scene): Promise<v
   check("deleteSchedule", 204, await caller.delete(path));
 }
 
-/** The operations on schedules, and those on the schema of a trigger. */
+/** The test clock: read, moved, refused. */
+async function seeTestClock({ caller, tester }: Scene): Promise<void> {
+  const path = "/test-clock";
+  const { now } = check("readTestClock", 200, await tester.get(path));
+  const later = new Date(Date.parse(now) + 60_000).toISOString();
+  check("putTestClock", 200, await tester.put(path, { now: later }));
+  checkRefusal("readTestClock", 403, await caller.get(path));
+  checkRefusal("putTestClock", 403, await caller.put(path, { now: later }));
+  checkRefusal("putTestClock", 413, await tester.put(path, { now: "x".repeat(1_048_576) }));
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  checkRefusal("putTestClock", 415, await tester.put(path, "now=x", form));
+  for (const wrong of ["tomorrow", "2126-01-01T00:00:00Z"])
+    checkRefusal("putTestClock", 422, await tester.put(path, { now: wrong }), ["now invalid_input_data"]);
+}
+
+/** The operations on schedules, on the test clock, and on the schema of a trigger. */
 export async function seeTriggerSchema(scene: Scene): Promise<void> {
+  await seeTestClock(scene);
   await seeSchedules(scene);
   const { caller, stranger, limited } = scene;
   const schema = check("readTriggerSchema", 200, await caller.get(`/blueprints/${BLUEPRINT}/schema`));

@@ -27,6 +27,7 @@ let callerKey: string;
 let caller: Caller;
 let stranger: Caller;
 let limited: Caller;
+let tester: Caller;
 let credential: string;
 let inUse: Promise<ApiAnswer>;
 
@@ -38,6 +39,7 @@ before(async () => {
   caller = openCaller(url, callerKey);
   stranger = openCaller(url, await installation.createKey("other"));
   limited = openCaller(url, await installation.createKey("acme", { blueprints: ["strict-check"] }));
+  tester = openCaller(url, await installation.createKey("acme", { isTest: true }));
   // It takes the eight seconds that a duplicate waits: the other tests run meanwhile.
   inUse = whileKeyIsHeld(
     installation.database.db,
@@ -293,6 +295,7 @@ const scene = (): Scene => ({
   caller,
   stranger,
   limited,
+  tester,
   trigger: async (body, headers) =>
     await trigger({ ...TRIGGER, credential_id: credential, ...body }, headers),
 });

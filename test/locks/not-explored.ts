@@ -33,6 +33,8 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/operators/own-sign-in.ts#renewRecoveryCodes": OPERATORS_ROW,
   "src/actions/operators/sign-in.ts#admit": OPERATORS_ROW,
   "src/actions/test-mode/open-test-account.ts#openTestAccount": APPLY_LOCK,
+  "src/actions/test-mode/test-clock.ts#putTestClock":
+    "it locks the account's row first, as an admission does, and its runs' rows in the order of their ids",
   "src/actions/sessions/embedded-flow.ts#chooseInFlow":
     "it locks the row of the embedded session first, as a submit of one of its slots does",
   "src/actions/schedules/put-schedule.ts#putSchedule":

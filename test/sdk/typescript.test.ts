@@ -57,6 +57,8 @@ test("every operation of the contract is reached, with its method and path", asy
   await latchkey.schedules.put("{scheduleKey}", { blueprint_key: "b", cron: "0 3 * * *", time_zone: "UTC" });
   await latchkey.schedules.read("{scheduleKey}");
   await latchkey.schedules.delete("{scheduleKey}");
+  await latchkey.testClock.read();
+  await latchkey.testClock.put({ now: "2027-01-31T08:00:00.000Z" });
   await latchkey.embeddedCredentialSessions.create({ origin: "https://app.example.com" });
   await latchkey.embeddedCredentialSessions.read("{id}");
   for await (const _ of latchkey.events.watch());

@@ -123,6 +123,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   createEmbeddedCredentialSession: "names Blueprints alone, which both modes have",
   readTriggerSchema: "the test of Blueprints below",
   watchEvents: "the test of events below",
+  readTestClock: "test-mode/clock",
+  putTestClock: "test-mode/clock",
   readLiveness: "is of no account",
   readReadiness: "is of no account",
 };
@@ -200,4 +202,22 @@ test("events of one mode do not reach a key of the other", async () => {
     assert.ok(!stream.text().includes(other));
     stream.close();
   }
+});
+
+test("another test key changes nothing of the documents, and renews those that are not what this version derives", async () => {
+  const { db } = installation.database;
+  const versions = async () =>
+    await db.query(
+      `select strategy_id as id, version from strategy_version union all select blueprint_id, version from blueprint_version order by 1, 2`,
+    );
+  const before = await versions();
+  await installation.createKey("acme", { isTest: true });
+  assert.deepEqual(await versions(), before);
+  const testOf = "(select id from account where slug = 'acme:test')";
+  const old = await db.query<{ document: string }>(`select document from account where id = ${testOf}`);
+  await db.query(
+    `update account set document = '{"account":"acme:test"}', concurrency = 1 where id = ${testOf}`,
+  );
+  await installation.createKey("acme", { isTest: true });
+  assert.deepEqual(await db.query(`select document from account where id = ${testOf}`), old);
 });

@@ -26,12 +26,33 @@ nodes:
   - { id: read, type: http, credential: portal, request: { url: /invoices }, records: items }
   - { id: out, type: output, refKey: invoices, handles: { valid: { from: read, where: $isValid }, invalid: { from: read, where: $not($isValid) } } }`;
 
+/** A login with a code, and one at the target's own pages: in test mode both are forms. */
+const OTHERS = [
+  `strategy: strat_codes
+account: acme
+hosts: ["{TARGET}"]
+fields: [{ key: username, type: text }, { key: totp, type: totp_secret }]
+login: { type: basic, username: username, password: username }`,
+  `strategy: strat_oauth
+account: acme
+hosts: ["{TARGET}"]
+login: { type: oauth2, token_url: "{TARGET}/token", authorization_url: "{TARGET}/authorize", client_id: a }`,
+  ...["codes", "oauth"].map(
+    (name) => `blueprint: ${name}
+account: acme
+credentials: { it: { strategy: strat_${name} } }
+nodes:
+  - { id: read, type: http, credential: it, request: { url: /invoices }, records: items }
+  - { id: out, type: output, refKey: out, from: read }`,
+  ),
+];
+
 let bench: Bench;
 let tester: Caller;
 let credential: string;
 
 before(async () => {
-  bench = await openBench([STRATEGY, BLUEPRINT]);
+  bench = await openBench([STRATEGY, BLUEPRINT, ...OTHERS]);
   tester = openCaller(bench.service.url, await bench.installation.createKey("acme", { isTest: true }));
   credential = await connect(tester, "strat_portal", { username: "ada", password: "any" });
   await bench.installation.database.db.query(
@@ -182,6 +203,17 @@ test("operators are not told of what waits in test mode", async () => {
   assert.equal(waiting.length, 1);
   assert.deepEqual(await db.query("select type from webhook_event where account_id is null"), []);
 });
+
+for (const [blueprint, values] of [
+  ["codes", { username: "code_required", totp: "JBSWY3DPEHPK3PXP" }],
+  ["oauth", { test_value: "ada" }],
+] as const)
+  test(`a strategy for ${blueprint} has a form in test mode, and its login succeeds`, async () => {
+    const own = await connect(tester, `strat_${blueprint}`, values);
+    const { body } = await tester.post(`/blueprints/${blueprint}/trigger`, { credential_id: own });
+    const { body: status } = await tester.waitForRun(body.id, PATIENCE_MS);
+    assert.equal(status.status, "completed");
+  });
 
 test("a field of the form decides about runs, too", async () => {
   const own = await connect(tester, "strat_portal", { username: "records_500", password: "any" });

@@ -62,6 +62,7 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "schedule.pause": "Schedule paused",
   "schedule.resume": "Schedule resumed",
   "schedule.run": "Run of a schedule begun",
+  "test_clock.move": "Test clock moved",
   "webhook.create": "Webhook endpoint created",
   "webhook.update": "Webhook endpoint changed",
   "webhook.rotate": "Webhook secret rotated",

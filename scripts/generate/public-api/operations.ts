@@ -10,6 +10,7 @@ import type { Operation } from "#contract/operation.ts";
 import { watchRun } from "./run-events.ts";
 import { readRunResults } from "./run-results.ts";
 import { deleteSchedule, putSchedule, readSchedule } from "./schedules.ts";
+import { putTestClock, readTestClock } from "./test-clock.ts";
 import { readTriggerSchema } from "./trigger-schema.ts";
 
 /** Every operation: the interface's in its order, then ours. */
@@ -29,6 +30,8 @@ export const OPERATIONS: readonly Operation[] = [
   putSchedule,
   readSchedule,
   deleteSchedule,
+  putTestClock,
+  readTestClock,
   readLiveness,
   readReadiness,
 ];

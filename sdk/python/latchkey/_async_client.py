@@ -27,7 +27,9 @@ from ._types import (
     WebhookEvent,
     Schedule,
     ScheduleRequest,
+    TestClockRequest,
 )
+from ._types import TestClock as Clock
 
 _Result = TypeVar("_Result")
 _State = TypeVar("_State", CredentialSession, EmbeddedCredentialSession, RunStatus)
@@ -61,6 +63,7 @@ class AsyncLatchkey:
         self.runs = AsyncRuns(connection)
         self.events = AsyncEvents(connection)
         self.schedules = AsyncSchedules(connection)
+        self.test_clock = AsyncTestClock(connection)
 
     async def read_liveness(self) -> Health:
         """Whether the process is running."""
@@ -256,6 +259,20 @@ class AsyncSchedules:
     async def delete(self, key: str) -> None:
         """Runs that it began go on. Raises NotFoundError if there is none."""
         await self._connection.send(Call("deleteSchedule", {"scheduleKey": key}), lambda _: None)
+
+
+class AsyncTestClock:
+    """The clock of a test account: only for keys of test mode."""
+
+    def __init__(self, connection: _AsyncConnection) -> None:
+        self._connection = connection
+
+    async def read(self) -> Clock:
+        return await self._connection.json(Call("readTestClock"))
+
+    async def put(self, clock: TestClockRequest) -> Clock:
+        """Moves it forward; a time that has passed changes nothing."""
+        return await self._connection.json(Call("putTestClock", body=clock))
 
 
 class AsyncBlueprints:

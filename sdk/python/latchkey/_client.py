@@ -27,7 +27,9 @@ from ._types import (
     WebhookEvent,
     Schedule,
     ScheduleRequest,
+    TestClockRequest,
 )
+from ._types import TestClock as Clock
 
 _Result = TypeVar("_Result")
 _State = TypeVar("_State", CredentialSession, EmbeddedCredentialSession, RunStatus)
@@ -61,6 +63,7 @@ class Latchkey:
         self.runs = Runs(connection)
         self.events = Events(connection)
         self.schedules = Schedules(connection)
+        self.test_clock = TestClock(connection)
 
     def read_liveness(self) -> Health:
         """Whether the process is running."""
@@ -256,6 +259,20 @@ class Schedules:
     def delete(self, key: str) -> None:
         """Runs that it began go on. Raises NotFoundError if there is none."""
         self._connection.send(Call("deleteSchedule", {"scheduleKey": key}), lambda _: None)
+
+
+class TestClock:
+    """The clock of a test account: only for keys of test mode."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def read(self) -> Clock:
+        return self._connection.json(Call("readTestClock"))
+
+    def put(self, clock: TestClockRequest) -> Clock:
+        """Moves it forward; a time that has passed changes nothing."""
+        return self._connection.json(Call("putTestClock", body=clock))
 
 
 class Blueprints:

@@ -366,6 +366,18 @@ class ScheduleRequest(TypedDict):
     #: The body of each trigger: credentials, inputs and metadata, as `POST /blueprints/{blueprintKey}/trigger` takes it, at most 64 KiB.
     trigger: NotRequired[dict[str, Any]]
 
+class TestClock(TypedDict):
+    """The clock of a test account."""
+
+    #: The time by the clock of the test account.
+    now: str
+
+class TestClockRequest(TypedDict):
+    """Where the clock is moved to."""
+
+    #: The time to move to, at most 400 days ahead. A time that has passed changes nothing.
+    now: str
+
 #: Events as webhooks have them: the type of each is its `type`, its `id` is the `webhook-id`, and its `data` is one line with the JSON of the webhook's body. Lines that begin with `:` are comments and must be ignored.
 AccountEventStream = str
 
@@ -404,6 +416,8 @@ OPERATIONS: dict[str, tuple[str, str, bool]] = {
     "putSchedule": ("PUT", "/schedules/{scheduleKey}", True),
     "readSchedule": ("GET", "/schedules/{scheduleKey}", True),
     "deleteSchedule": ("DELETE", "/schedules/{scheduleKey}", True),
+    "putTestClock": ("PUT", "/test-clock", True),
+    "readTestClock": ("GET", "/test-clock", True),
     "readLiveness": ("GET", "/healthz", False),
     "readReadiness": ("GET", "/readyz", False),
 }

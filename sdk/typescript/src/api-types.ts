@@ -385,6 +385,18 @@ export interface ScheduleRequest {
   readonly trigger?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The clock of a test account. */
+export interface TestClock {
+  /** The time by the clock of the test account. */
+  readonly now: string;
+}
+
+/** Where the clock is moved to. */
+export interface TestClockRequest {
+  /** The time to move to, at most 400 days ahead. A time that has passed changes nothing. */
+  readonly now: string;
+}
+
 /** The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string; a request may contain both kinds. */
 export interface TriggerForm {
   /** One id, or several separated by commas; a repeated part adds to the list. */
@@ -447,6 +459,10 @@ export const OPERATIONS = {
   readSchedule: {"method":"GET","path":"/schedules/{scheduleKey}","isVersioned":true},
   /** Delete a schedule */
   deleteSchedule: {"method":"DELETE","path":"/schedules/{scheduleKey}","isVersioned":true},
+  /** Move the test clock */
+  putTestClock: {"method":"PUT","path":"/test-clock","isVersioned":true},
+  /** Read the test clock */
+  readTestClock: {"method":"GET","path":"/test-clock","isVersioned":true},
   /** Check whether the process is running */
   readLiveness: {"method":"GET","path":"/healthz","isVersioned":false},
   /** Check whether the service is ready */

@@ -4,6 +4,7 @@ import { Blueprints } from "./blueprints.ts";
 import { Events } from "./events.ts";
 import { Runs } from "./runs.ts";
 import { Schedules } from "./schedules.ts";
+import { TestClock } from "./test-clock.ts";
 import { Credentials, CredentialSessions, EmbeddedCredentialSessions } from "./sessions.ts";
 
 export type * from "./api-types.ts";
@@ -23,6 +24,7 @@ export class Latchkey {
   readonly runs: Runs;
   readonly events: Events;
   readonly schedules: Schedules;
+  readonly testClock: TestClock;
   readonly #connection: Connection;
 
   /** Throws LatchkeyError if an option is invalid; sends nothing. */
@@ -36,6 +38,7 @@ export class Latchkey {
     this.runs = new Runs(connection);
     this.events = new Events(connection);
     this.schedules = new Schedules(connection);
+    this.testClock = new TestClock(connection);
   }
 
   /** Whether the process is running. */

@@ -1,15 +1,10 @@
+import { readAccountClock } from "#db/test-clock.ts";
 import { findAccountById } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { lookUpDocument, type BlueprintVersion } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { insertManualFire, pauseSchedule } from "#db/schedules/schedule-fires.ts";
-import {
-  findLockedUntil,
-  lockScheduleOfId,
-  readNowMs,
-  resumeSchedule,
-  type Schedule,
-} from "#db/schedules/schedules.ts";
+import { findLockedUntil, lockScheduleOfId, resumeSchedule, type Schedule } from "#db/schedules/schedules.ts";
 import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { Problem } from "#domain/problem.ts";
 import { must } from "#lib/assert.ts";
@@ -56,7 +51,7 @@ export async function resumeScheduleById(
       async () => await checkTrigger(tx, { account, keyId: null }, version, readTriggerBody(trigger)),
     );
     const read = readCron(cron, timeZone);
-    const nextMs = "problem" in read ? null : read.times.next(await readNowMs(tx));
+    const nextMs = "problem" in read ? null : read.times.next(await readAccountClock(tx, accountId));
     if (nextMs === null)
       throw new OperatorError(`The schedule ${id} has no time any more: change its times.`);
     await resumeSchedule(tx, id, nextMs);

@@ -1,3 +1,4 @@
+import { readAccountClock } from "#db/test-clock.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import type { Account } from "#db/accounts.ts";
 import type { BlueprintVersion } from "#db/config-documents.ts";
@@ -6,7 +7,6 @@ import {
   countSchedules,
   insertSchedule,
   lockSchedule,
-  readNowMs,
   setScheduleCredentials,
   updateSchedule,
   type Schedule,
@@ -85,7 +85,7 @@ interface Saved {
 async function save(tx: Database, writer: ScheduleWriter, asked: AskedSchedule): Promise<Saved> {
   const accountId = writer.account.id;
   const { key, version, times, ...terms } = asked;
-  const nextMs = must(times.next(await readNowMs(tx)), "a time to come");
+  const nextMs = must(times.next(await readAccountClock(tx, accountId)), "a time to come");
   const id = newId(ID_PREFIX.schedule);
   const { isFromDocument } = writer;
   const row = { ...terms, id, accountId, key, blueprintId: version.id, isFromDocument, nextMs };

@@ -1,4 +1,4 @@
-import { findAccountById, findTestAccount, type Account } from "#db/accounts.ts";
+import { findAccountById, type Account } from "#db/accounts.ts";
 import { listAppliedDocuments } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { AuditActor } from "#domain/audit.ts";
@@ -9,7 +9,10 @@ import { lockApply } from "#actions/config/lock-apply.ts";
 import { OperatorError } from "#actions/operator-error.ts";
 import { saveTestAccount, saveTestDocument } from "./test-documents.ts";
 
-/** The test account of an account; created, with its documents, if there is none yet. Throws OperatorError. */
+/**
+ * The test account of an account; created if there is none yet. Its documents are those that this version of the program derives. Throws
+ * OperatorError.
+ */
 export async function openTestAccount(
   db: Database,
   signing: Signing,
@@ -20,18 +23,15 @@ export async function openTestAccount(
     throw new OperatorError(
       `"${account.slug}" is a test account already: name the account that it belongs to.`,
     );
-  const known = await findTestAccount(db, account.id);
-  if (known) return known;
   const id = await db.transaction(async (tx) => {
     // An apply at the same time is either seen here, or sees the test account.
     await lockApply(tx);
-    const created = await findTestAccount(tx, account.id);
-    return created?.id ?? (await createTestAccount(tx, signing, account, actor));
+    return await deriveAll(tx, signing, account, actor);
   });
   return must(await findAccountById(db, id), "the test account");
 }
 
-async function createTestAccount(
+async function deriveAll(
   tx: Database,
   signing: Signing,
   { id: accountId, slug }: Account,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { findTestAccount, saveAccount } from "#db/accounts.ts";
+import { findAccountDocument, findTestAccount, saveAccount } from "#db/accounts.ts";
 import { recordAudit } from "#db/audit-entries.ts";
 import { findDocumentText } from "#db/config-documents.ts";
 import type { Database } from "#db/connection/pool.ts";
@@ -39,7 +39,7 @@ export async function followInTest(
   else await saveTestDocument(tx, signing, { accountId: test.id, actor }, { kind, id, document });
 }
 
-/** Creates the test account of an account, or renews its document. Returns its id. */
+/** Creates the test account of an account, or renews its document if it differs. Returns its id. */
 export async function saveTestAccount(
   tx: Database,
   signing: Signing,
@@ -49,6 +49,8 @@ export async function saveTestAccount(
   const tree = testAccountDocument(live);
   const settings = readAccount(tree);
   const document = JSON.stringify(tree);
+  const known = await findTestAccount(tx, accountId);
+  if (known && (await findAccountDocument(tx, known.id)) === document) return known.id;
   const id = await saveAccount(tx, {
     ...settings,
     branding: readBranding(tree),

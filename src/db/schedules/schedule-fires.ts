@@ -1,4 +1,5 @@
 import type { Database } from "#db/connection/pool.ts";
+import { CLOCK_AHEAD } from "#db/test-clock.ts";
 import type { FireOutcome, MissedRule, OverlapRule, PauseReason } from "#domain/schedule.ts";
 
 /** The schedules whose time has come, the oldest first. */
@@ -35,7 +36,7 @@ export async function lockDueSchedule(tx: Database, id: string): Promise<DueSche
     name: "lock_due_schedule",
     text: `select schedule.id, schedule.account_id as "accountId", blueprint.key as "blueprintKey", cron, time_zone as "timeZone",
         missed, overlap, trigger, (extract(epoch from next_at) * 1000)::float8 as "nextMs",
-        (extract(epoch from queued_at) * 1000)::float8 as "queuedMs", (extract(epoch from app_now()) * 1000)::float8 as "nowMs",
+        (extract(epoch from queued_at) * 1000)::float8 as "queuedMs", (extract(epoch from app_now() + ${CLOCK_AHEAD}) * 1000)::float8 as "nowMs",
         exists (select from schedule_credential used join credential on credential.id = used.credential_id
           where used.schedule_id = schedule.id and login_locked_until > app_now()) as "isLocked",
         exists (select from schedule_credential used where used.schedule_id = schedule.id
@@ -119,7 +120,7 @@ export async function moveSchedule(
   await tx.query({
     name: "move_schedule",
     text: `update schedule set next_at = to_timestamp($2::float8 / 1000), queued_at = to_timestamp($3::float8 / 1000),
-        look_at = to_timestamp($4::float8 / 1000)
+        look_at = to_timestamp($4::float8 / 1000) - ${CLOCK_AHEAD}
       where id = $1`,
     values: [id, nextMs, queuedMs, lookMs],
   });

@@ -1,4 +1,5 @@
 import type { Database } from "#db/connection/pool.ts";
+import { CLOCK_AHEAD } from "#db/test-clock.ts";
 import type { FireOutcome, MissedRule, OverlapRule, PauseReason } from "#domain/schedule.ts";
 
 /** What a caller says of a schedule. */
@@ -132,7 +133,8 @@ export async function insertSchedule(
   const { cron, timeZone, missed, overlap, trigger } = schedule;
   const rows = await tx.query(
     `insert into schedule (id, account_id, key, blueprint_id, cron, time_zone, missed, overlap, trigger, is_from_document, next_at, look_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, to_timestamp($10::float8 / 1000), to_timestamp($10::float8 / 1000))
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, to_timestamp($10::float8 / 1000),
+       to_timestamp($10::float8 / 1000) - (select clock_ahead_ms * interval '1 ms' from account where account.id = $2))
      on conflict do nothing returning 1`,
     [id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs, isFromDocument],
   );
@@ -167,7 +169,7 @@ export async function resumeSchedule(tx: Database, id: string, nextMs: number): 
 }
 
 const BEGIN_AT = (ms: string): string => `next_at = to_timestamp(${ms}::float8 / 1000),
-  look_at = to_timestamp(${ms}::float8 / 1000), paused_reason = case when ${ms}::float8 is null then paused_reason end,
+  look_at = to_timestamp(${ms}::float8 / 1000) - ${CLOCK_AHEAD}, paused_reason = case when ${ms}::float8 is null then paused_reason end,
   paused_detail = case when ${ms}::float8 is null then paused_detail end, paused_at = case when ${ms}::float8 is null then paused_at end`;
 
 export async function setScheduleCredentials(
@@ -188,12 +190,4 @@ export async function setScheduleCredentials(
 /** With what became of its times. Its runs stay. */
 export async function deleteSchedule(tx: Database, id: string): Promise<void> {
   await tx.query("delete from schedule where id = $1", [id]);
-}
-
-/** The business time, in milliseconds since 1970. */
-export async function readNowMs(db: Database): Promise<number> {
-  const [row] = await db.query<{ nowMs: number }>(
-    `select (extract(epoch from app_now()) * 1000)::float8 as "nowMs"`,
-  );
-  return row?.nowMs ?? 0;
 }
