@@ -42,6 +42,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "slow clients by the clock; instead by CPU time (http/slow-clients)",
   "test/flow/ready-under-attack.pg.test.ts":
     "how long others wait during each attack; instead the limits that bound it (http/large-bodies, flow/target-json, operator/typed-documents)",
+  "test/dashboard/test-mode.e2e.ts":
+    "a browser; instead the lists of both modes by the operator API (test-mode/operators)",
   "test/cli/window.test.ts":
     "an X server and a full Chromium, 830 MB unpacked; instead how the program is started for a window (cli/run-browser)",
   "test/cli/demo.pg.test.ts":

@@ -1,3 +1,4 @@
+import { withTestAccounts } from "#actions/operators/account-limit.ts";
 import { holderOf } from "#actions/operators/operator-caller.ts";
 import type { OperatorEvent } from "#actions/operators/watch-changes.ts";
 import type * as contract from "#contract/operator/events.ts";
@@ -15,7 +16,9 @@ export const getEvents: Handler<typeof contract.watchChanges> = async ({
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
   if (reply.raw.destroyed) gone.abort();
-  return writeEvents(services.operatorWatch.watch(holderOf(caller), limit, gone.signal));
+  // A browser can't send the header of test mode here. What is told is what changed, not what it is.
+  const told = limit && (await withTestAccounts(services.db, limit));
+  return writeEvents(services.operatorWatch.watch(holderOf(caller), told, gone.signal));
 };
 
 async function* writeEvents(events: AsyncIterable<OperatorEvent>): AsyncIterable<string> {

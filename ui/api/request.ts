@@ -1,6 +1,7 @@
 import type { Static, TObject } from "typebox";
 import type { OperatorAnswer, OperatorOperation } from "#contract/operator/operation.ts";
 import { ApiFailure, type FailureDetail } from "./failure.ts";
+import { isTestMode } from "./mode.ts";
 import { noteServiceTime } from "../parts/now.ts";
 import { askForCode } from "./step-up.ts";
 
@@ -119,6 +120,7 @@ async function send<O extends OperatorOperation>(
     headers: {
       accept: "application/json",
       ...(isUnsafe ? { "x-csrf-token": csrfToken } : {}),
+      ...(isTestMode ? { "latchkey-mode": "test" } : {}),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

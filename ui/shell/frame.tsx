@@ -13,6 +13,7 @@ import { ConnectionNote } from "./connection-note.tsx";
 import { Navigation } from "./navigation.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { useShortcuts } from "./shortcuts.ts";
+import { TestModeNote } from "./test-mode-note.tsx";
 
 /** The navigation next to the page; on phones it is opened by a button. */
 export function Frame() {
@@ -51,6 +52,7 @@ export function Frame() {
         <SideBar onClose={close} />
         <AppShell.Main ref={main} id="main" tabIndex={-1} className="main">
           <ConnectionNote />
+          <TestModeNote />
           <PageBoundary key={location}>
             <Suspense
               fallback={

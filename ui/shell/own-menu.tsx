@@ -1,5 +1,6 @@
 import { Button, Group, Menu, Text, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { Link } from "wouter";
+import { isTestMode, switchMode } from "../api/mode.ts";
 import { endSession, useSignedIn } from "../api/queries.ts";
 
 export function OwnMenu() {
@@ -29,6 +30,7 @@ export function OwnMenu() {
         <Menu.Item onClick={() => setColorScheme(isDark ? "light" : "dark")}>
           {isDark ? "Light theme" : "Dark theme"}
         </Menu.Item>
+        <Menu.Item onClick={switchMode}>{isTestMode ? "Leave test mode" : "Test mode"}</Menu.Item>
         <Menu.Divider />
         <Menu.Item onClick={() => void endSession()}>Sign out</Menu.Item>
       </Menu.Dropdown>
