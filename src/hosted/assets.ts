@@ -13,10 +13,13 @@ import { accentSheet, themedAccentSheet } from "./accent.ts";
 /** The files that are the same for every visitor. Built for the first page: a process that serves none needs no TypeScript compiler. */
 const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly text: string }> => {
   const style = squeezeSheet(readOwn("pages/style.css"));
-  const frame = `${squeezeSheet(readOwn("pages/frame.css"))}\n${themesOf(style)}`;
+  const testMode = squeezeSheet(readOwn("pages/test-mode.css"));
+  // A frame is loaded before it is known whose session it shows, so it has the rules of test mode, too.
+  const frame = `${squeezeSheet(readOwn("pages/frame.css"))}\n${testMode}\n${themesOf(style)}`;
   return new Map([
     ["style.css", { type: "text/css", text: style }],
     ["frame.css", { type: "text/css", text: frame }],
+    ["test-mode.css", { type: "text/css", text: testMode }],
     ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
     ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
     ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],

@@ -48,6 +48,7 @@ const OPTIONAL = new Set([
   "ErrorObject.details",
   "CredentialSession.metadata",
   "CredentialSession.cancel_url",
+  "Readiness.disk_full",
 ]);
 
 const contract = openApiDocument();

@@ -25,7 +25,9 @@ nodes:
   );
   for (const isTest of [false, true]) {
     const caller = openCaller(service.url, await installation.createKey("acme", { isTest }));
-    const { body } = await caller.post("/blueprints/open/trigger", { run_name: isTest ? "of a test" : "of a user" });
+    const { body } = await caller.post("/blueprints/open/trigger", {
+      run_name: isTest ? "of a test" : "of a user",
+    });
     await caller.waitForRun(body.id);
   }
   const page = await stage.openPage("operator", "/runs");

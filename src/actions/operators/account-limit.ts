@@ -20,10 +20,10 @@ import type { Principal } from "./operator-caller.ts";
 export const limitOf = (caller: Principal): readonly string[] | null => caller.accountIds;
 
 /** The accounts, and their test accounts. */
-export const withTestAccounts = async (db: Database, limit: readonly string[]): Promise<readonly string[]> => [
-  ...limit,
-  ...(await listTestAccountIds(db, limit)),
-];
+export const withTestAccounts = async (
+  db: Database,
+  limit: readonly string[],
+): Promise<readonly string[]> => [...limit, ...(await listTestAccountIds(db, limit))];
 
 /** The caller in test mode: limited to the test accounts of all accounts, or of those that it is limited to. */
 export async function limitToTestMode<C extends Principal>(db: Database, caller: C): Promise<C> {

@@ -42,6 +42,10 @@ export function renderDocument(shell: Shell, view: View): Html {
         view.title,
         html`${renderIcon(shell)}
         ${scheme !== undefined && html`<link rel="stylesheet" href="${assetPath(base, "frame.css")}" />`}
+        ${
+          shell.brand?.isTest === true &&
+          html`<link rel="stylesheet" href="${assetPath(base, "test-mode.css")}" />`
+        }
         ${renderAccent(shell, scheme === undefined ? accentPath : themesPath)}
         ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}`,
       )}
