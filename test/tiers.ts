@@ -32,6 +32,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "an embedded server, and 500 MB of rows and objects; instead a restore between two databases, all rows compared (backups/backup)",
   "test/blobs/s3-store.test.ts":
     "Ceph's gateway, 84 MB to fetch; instead moto, which checks no signatures (blobs/s3-moto)",
+  "test/blobs/s3-backup.pg.test.ts":
+    "Ceph's gateway; instead a backup and a restore with a folder, all rows compared (backups/backup), and the store against moto",
   "test/blobs/s3-service.pg.test.ts":
     "the service on Ceph's gateway; instead the store against moto, and every flow on the folder",
   "test/flow/hostile-clock.pg.test.ts":
