@@ -39,14 +39,18 @@ export function RunPage() {
   );
 }
 
-/** Records of a completed run that its last node with an eye for errors has passed on with some. */
+/**
+ * Records with errors that a completed run has passed on, as its last node to end has counted them. Nodes of a flow begin together;
+ * of two that end together, the one that found more counts.
+ */
 function countWrong({ status, reviews, steps, nodes }: Run): number {
   if (status !== "completed" || reviews.length > 0) return 0;
-  const counted = [...steps, ...nodes]
-    .filter(({ records_valid: valid }) => valid !== null)
-    .toSorted((a, b) => a.started_at.localeCompare(b.started_at));
-  const { records_total: total, records_valid: valid } = counted.at(-1) ?? {};
-  return (total ?? 0) - (valid ?? 0);
+  const counted = [...steps, ...nodes].flatMap(
+    ({ records_total: total, records_valid: valid, ended_at: at }) =>
+      total === null || valid === null || at === null ? [] : [{ at, wrong: total - valid }],
+  );
+  const last = counted.toSorted((a, b) => a.at.localeCompare(b.at) || a.wrong - b.wrong).at(-1);
+  return last?.wrong ?? 0;
 }
 
 function RunDetail({ run }: { readonly run: Run }) {
