@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { axeLightAndDark } from "../axe.ts";
 import type { Someone } from "../operator/stage.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
@@ -27,6 +27,12 @@ async function look(what: string): Promise<void> {
   assert.deepEqual(await axeLightAndDark(page), [], what);
 }
 
+/** In how many lines they stand. */
+async function linesOf(cells: Locator): Promise<number> {
+  const boxes = await Promise.all((await cells.all()).map(async (cell) => await cell.boundingBox()));
+  return new Set(boxes.map((box) => Math.round(box?.y ?? -1))).size;
+}
+
 test("an operator is limited to an account, and then has its pages alone", async () => {
   await page.getByRole("button", { name: `Accounts of ${someone.email}` }).click();
   const dialog = page.getByRole("dialog");
@@ -37,6 +43,13 @@ test("an operator is limited to an account, and then has its pages alone", async
   const row = page.getByRole("row").filter({ hasText: someone.email });
   await row.getByRole("cell", { name: "globex", exact: true }).waitFor();
   await look("operators");
+  // On a phone a row is a card, with every column below its name.
+  const wide = page.viewportSize() ?? { width: 1_280, height: 720 };
+  const cells = row.getByRole("cell");
+  assert.equal(await linesOf(cells), 1);
+  await page.setViewportSize({ width: 390, height: 844 });
+  assert.equal(await linesOf(cells), await cells.count());
+  await page.setViewportSize(wide);
 
   const context = await stage.newContext();
   const { cookie } = await stage.operators.holding(someone);
@@ -94,4 +107,12 @@ test("an endpoint for operators is created, and what it gets is changed", async 
     "select events from webhook_endpoint where account_id is null",
   );
   assert.deepEqual(changed?.["events"], ["*"]);
+});
+
+test("the audit log is filtered by days", async () => {
+  const log = `${stage.operators.service.url}/dashboard/audit`;
+  await page.goto(`${log}?to=2000-01-01`);
+  await page.getByText("No entries match").waitFor();
+  await page.goto(`${log}?from=2000-01-01`);
+  await page.getByText("operator.create").first().waitFor();
 });

@@ -9,6 +9,15 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
 }
 
+/** Said, because without the display of a table a browser may lose it. */
+const AS = {
+  table: { role: "table" },
+  rowgroup: { role: "rowgroup" },
+  row: { role: "row" },
+  columnheader: { role: "columnheader" },
+  cell: { role: "cell" },
+} as const;
+
 /** Rows with the same columns. The first column identifies the row. */
 export function DataTable<Row>(props: {
   readonly name: string;
@@ -21,29 +30,28 @@ export function DataTable<Row>(props: {
   const { columns } = props;
   return (
     <Paper withBorder radius="lg" className="table-card">
-      {/* The roles are said: without the display of a table they would be lost. */}
       <Table
-        role="table"
+        {...AS.table}
         className={styles[props.isNumeric === true ? "numbers" : "rows"] ?? ""}
         highlightOnHover
         verticalSpacing="sm"
         horizontalSpacing="md"
         aria-label={props.name}
       >
-        <Table.Thead role="rowgroup">
-          <Table.Tr role="row">
+        <Table.Thead {...AS.rowgroup}>
+          <Table.Tr {...AS.row}>
             {columns.map(({ title, from }) => (
-              <Table.Th key={title} role="columnheader" data-from={from}>
+              <Table.Th key={title} {...AS.columnheader} data-from={from}>
                 {title}
               </Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody role="rowgroup">
+        <Table.Tbody {...AS.rowgroup}>
           {props.rows.map((row) => (
-            <Table.Tr key={props.keyOf(row)} role="row">
+            <Table.Tr key={props.keyOf(row)} {...AS.row}>
               {columns.map(({ title, from, cell }) => (
-                <Table.Td key={title} role="cell" className="any-break" data-title={title} data-from={from}>
+                <Table.Td key={title} {...AS.cell} className="any-break" data-title={title} data-from={from}>
                   <div>{cell(row)}</div>
                 </Table.Td>
               ))}

@@ -45,6 +45,12 @@ function ProviderButton({ label }: { readonly label: string }) {
   );
 }
 
+const LOST = (
+  <Text size="sm" c="dimmed">
+    Lost your password or your phone? An admin can set new ones for you.
+  </Text>
+);
+
 function PasswordForm() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
@@ -105,11 +111,7 @@ function PasswordForm() {
         <Button type="submit" loading={signing.isPending} fullWidth>
           Sign in
         </Button>
-        {!wantsCode && (
-          <Text size="sm" c="dimmed">
-            Lost your password or your phone? An admin can set new ones for you.
-          </Text>
-        )}
+        {!wantsCode && LOST}
         {wantsCode && (
           <Button variant="subtle" onClick={() => setWantsCode(false)}>
             Use another email

@@ -66,7 +66,7 @@ export const en = {
   success_again: "If {system} does not accept it, {account} is told and can ask you for it again.",
   connected: "{system} is connected",
   connected_how: "{system} has accepted your sign-in. {account} can use the permission that you gave there.",
-  go_on: "You can go on with {account} now.",
+  go_on: "You can continue with {account} now.",
   close_now: "You can close this page.",
   used_heading: "This link has already been used",
   used: "The form behind it was filled in and sent. If that was you, nothing is left to do: you can close this page.",
