@@ -22,6 +22,8 @@ export type ListBlocked = () => Promise<readonly number[]>;
 
 /** Turns of the event loop without anything under way, after which nothing more comes by itself. */
 const CALM_TURNS = 4;
+/** Looks at what is due name all sockets and timers, so not each turn has one; the last one does. */
+const LOOK_EACH_TURNS = 2;
 /** Of a statement without an answer: after this time, and then after twice as long each time. */
 const LOOK_AFTER_MS = 2;
 const POLL_MS = 2;
@@ -94,8 +96,10 @@ export class RealWork {
 
   /** What comes by itself has come, unless an answer must come first. */
   async #untilCalm(): Promise<void> {
-    for (let calm = 0; calm < CALM_TURNS && !this.#isAnyMoving(); calm = isMoreDue() ? 0 : calm + 1)
+    for (let calm = 0; calm < CALM_TURNS && !this.#isAnyMoving();) {
       await nextTurn();
+      calm = (calm + 1) % LOOK_EACH_TURNS === 0 && isMoreDue() ? 0 : calm + 1;
+    }
   }
 
   /** Whether anything is under way that is not known to wait for a lock, or that was told not to. */

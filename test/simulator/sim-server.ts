@@ -164,9 +164,14 @@ export class SimServer {
   }
 }
 
+const labels = new Map<string, string>();
+
 /** A statement's own words, without values. */
 export function labelOf({ name, text }: Statement): string {
-  return name ?? text.replace(/\s+/g, " ").trim().slice(0, 48);
+  if (name !== undefined) return name;
+  let label = labels.get(text);
+  if (label === undefined) labels.set(text, (label = text.replace(/\s+/g, " ").trim().slice(0, 48)));
+  return label;
 }
 
 /** What it is, and what it is about: a run, an account. */
