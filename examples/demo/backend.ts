@@ -6,7 +6,7 @@ export interface Backend {
   /** For each call: once it is aborted, no request is sent any more, nor sent again. */
   readonly signal: AbortSignal;
   /** Of the last response, for the reader: the SDK's callers need neither. */
-  lastResponse(): { readonly status: number; readonly replayed: boolean };
+  readonly lastResponse: () => { readonly status: number; readonly replayed: boolean };
 }
 
 /** Enough for a service that restarts. */

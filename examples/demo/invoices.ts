@@ -102,7 +102,8 @@ async function showResults(backend: Backend, runId: string): Promise<void> {
   const { totalRecords, records } = direct;
   const { latchkey, signal } = backend;
   const { results } = await latchkey.runs.readResults(runId, { signal });
-  const url = String(results["invoices"]);
+  const url = results["invoices"];
+  if (typeof url !== "string") throw new CommandFailed("The results came without a link.");
   const bytes = Buffer.from(await (await fetch(url)).arrayBuffer());
   const downloaded = JSON.parse(brotliDecompressSync(bytes).toString("utf8")) as unknown;
   const same = isDeepStrictEqual(downloaded, direct);
