@@ -31,6 +31,8 @@ const USAGE = `npm run bench -- api [options]
   --statements       which statements PostgreSQL's time goes to, for each request; each then costs a little more
   --against FOLDER   no limits: what a request costs here, and in another checkout whose packages are installed, in turns;
                      --rounds, 7 unless given, are pairs
+  --with NAME=VALUE  the same for this checkout with a setting, beside itself without it; several with --with again
+  --starts n         of both, for --against and --with, each first in every other one; 1 unless given, 4 for --with
   --markdown         the tables as Markdown
   --json FILE        all numbers as JSON
   --processes n      \`serve --processes n\`; 1 unless given
@@ -48,6 +50,8 @@ const { values } = parseArgs({
     minutes: { type: "string" },
     statements: { type: "boolean", default: false },
     against: { type: "string" },
+    with: { type: "string", multiple: true },
+    starts: { type: "string" },
     markdown: { type: "boolean", default: false },
     json: { type: "string" },
     processes: { type: "string" },
@@ -60,6 +64,7 @@ const { values } = parseArgs({
 const isQuick = values.quick || process.env["npm_config_quick"] === "true";
 const isMarkdown = values.markdown || process.env["npm_config_markdown"] === "true";
 
+const ROOT = resolve(import.meta.dirname, "..");
 const PROFILE_LINES = 45;
 /** Of the whole load in the memory watch, so that it goes on for minutes without filling the disk. */
 const WATCH_SHARE = 0.25;
@@ -72,10 +77,19 @@ function numberOf(text: string | undefined, otherwise: number): number {
 
 const timing: Timing = {
   connections: numberOf(values.connections, 64),
-  rounds: numberOf(values.rounds, values.against === undefined ? (isQuick ? 1 : 3) : isQuick ? 5 : 7),
+  rounds: numberOf(
+    values.rounds,
+    values.against === undefined && values.with === undefined ? (isQuick ? 1 : 3) : isQuick ? 5 : 7,
+  ),
   warmSeconds: isQuick ? 1 : 2,
   seconds: numberOf(values.seconds, isQuick ? 2 : 6),
 };
+
+function readSetting(text: string): readonly [string, string] {
+  const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new Error(`${text} is not NAME=VALUE`);
+  return [name, value];
+}
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
@@ -145,8 +159,8 @@ if (values.help) {
   process.exit(0);
 }
 say("preparing an installation");
-if (values.against === undefined) await measureHere();
-else await compare(values.against);
+if (values.against === undefined && values.with === undefined) await measureHere();
+else await compare(values.against ?? ROOT);
 
 async function measureHere(): Promise<void> {
   await using server = await openServer({ autovacuum: true, statements: values.statements });
@@ -171,8 +185,10 @@ async function measureHere(): Promise<void> {
 }
 
 async function compare(folder: string): Promise<void> {
-  const folders = { here: resolve(import.meta.dirname, ".."), there: folder };
-  const compared = await compareApis(folders, chosenOf([...SCENARIOS, ...USED_UP]), timing, say);
+  const settings = Object.fromEntries((values.with ?? []).map(readSetting));
+  const starts = numberOf(values.starts, values.with === undefined ? 1 : 4);
+  const sides = { here: ROOT, there: folder, settings, starts };
+  const compared = await compareApis(sides, chosenOf([...SCENARIOS, ...USED_UP]), timing, say);
   console.log(`\n${renderPairs(compared, isMarkdown)}`);
   if (values.json !== undefined)
     writeFileSync(values.json, JSON.stringify({ machine, timing, folder, compared }, null, 2));

@@ -12,7 +12,7 @@ export interface Pair {
 export interface Compared {
   readonly id: string;
   readonly title: string;
-  readonly pairs: readonly Pair[];
+  readonly pairs: Pair[];
 }
 
 /** Measures both; each goes first in every other round, as what comes second finds another machine. */
@@ -20,7 +20,7 @@ export async function inTurns(
   rounds: number,
   here: () => Promise<Costs>,
   there: () => Promise<Costs>,
-): Promise<readonly Pair[]> {
+): Promise<Pair[]> {
   const pairs: Pair[] = [];
   for (let round = 0; round < rounds; round++) {
     if (round % 2 === 0) {
