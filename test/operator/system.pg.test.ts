@@ -192,6 +192,8 @@ test("an operator says whether a write happened, once, on record", async () => {
     groups.items.map((each: any) => [each.node, each.writes, each.runs, each.detail]),
     [["other", 2, 1, "odd answer"]],
   );
+  // The one that was decided waits for nobody.
+  assert.equal((await good("readOverview", "/overview?hours=1")).body.needs_people.writes, 2);
   const group = { account: "acme", blueprint: groups.items[0].blueprint, happened: false };
   assert.equal((await browser.send("POST", "/write-groups/decide", { ...group, node: "send" })).status, 404);
   const { body: decided } = await good("decideWriteGroup", "/write-groups/decide", {

@@ -100,6 +100,21 @@ test("without the credentials of this proxy nothing is reached", async (t) => {
   assert.deepEqual([target.connections, admitted], [0, []]);
 });
 
+test("what is not a URL of plain HTTP without credentials of its own is not forwarded", async (t) => {
+  const target = await startTarget(t, (_seen, response) => response.end());
+  const { proxy, admitted } = await openProxy(t, { allow: ["127.0.0.0/8"] });
+  const host = `127.0.0.1:${target.port}`;
+  for (const url of [
+    `https://${host}/`,
+    `ftp://${host}/`,
+    `http://u:p@${host}/`,
+    `http://u@${host}/`,
+    "/path",
+  ])
+    assert.equal(await ask(proxy, url), "nothing", url);
+  assert.deepEqual([target.connections, admitted], [0, []]);
+});
+
 test("addresses follow the gate's rules: every address of a name, each time, before a connection", async (t) => {
   const target = await startTarget(t, (_seen, response) => response.end());
   const answers = [["127.0.0.1"], ["192.0.2.1", "127.0.0.1"], ["::ffff:127.0.0.1"], ["169.254.169.254"]];

@@ -1,9 +1,9 @@
 // The credentials of before are bound to the origins of their strategies once; from then on one without origins is sent nowhere.
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
-import { CREDENTIAL_PLACES } from "#actions/credentials/bind-credentials.ts";
+import { bindCredentials, CREDENTIAL_PLACES } from "#actions/credentials/bind-credentials.ts";
 import { bindingOf, openRow } from "#actions/vault/check-vault.ts";
 import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { findSealedOf } from "#db/credentials/credential-binding.ts";
@@ -11,6 +11,8 @@ import { listSealed, type SealedRow } from "#db/credentials/sealed-places.ts";
 
 import { originsIn } from "#domain/destination.ts";
 import { must } from "#lib/assert.ts";
+import { openLog } from "#lib/log.ts";
+import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import type { Keyring } from "#vault/vault.ts";
 import { openCaller } from "../caller.ts";
@@ -226,6 +228,19 @@ test("what a stranger with the public key has sealed keeps no service from its s
   );
   assert.equal(JSON.parse(must(entry, "the entry").detail).unopened, 1);
   assert.deepEqual(await run(tokens), ["completed", null, null]);
+});
+
+test("no start goes on whose mark could not be stored", async () => {
+  await service.end();
+  await forget();
+  const key = readFileSync(join(bench.installation.dataFolder, "signing.key"), "utf8");
+  const signing = openSigning(readSigningKey(key));
+  const log = openLog({ level: "error", format: "json" }, { write: () => undefined });
+  await db().query("alter table installation add constraint refused check (credentials_bound_at is null)");
+  await assert.rejects(bindCredentials(db(), vault, signing, log), /refused/);
+  await db().query("alter table installation drop constraint refused");
+  service = await bench.installation.serve();
+  assert.equal((await db().query("select 1 from audit_entry where action = 'credential.bind'")).length, 1);
 });
 
 test("nobody changes a sealed value while it is being bound anew: its row is locked until the transaction ends", async () => {
