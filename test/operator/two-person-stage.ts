@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { noteExpired } from "#actions/sessions/note-expired-sessions.ts";
 import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { setAccountSecret } from "#actions/secrets/set-account-secret.ts";
+import { lockOverdue } from "#db/operators/proposals.ts";
 import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { matchesSchema } from "#domain/matches-schema.ts";
 import { readConfig } from "#service/settings/settings.ts";
@@ -175,4 +177,16 @@ export async function openTwoPersonStage(): Promise<TwoPersonStage> {
     },
     change: async (...texts) => void (await agreed((await propose(anna, ...texts)).id, ben)),
   };
+}
+
+/** Two processes note what has expired, the second one while the first is at it. Gives what is on record of a proposal before the first goes on. */
+export async function noteExpiredBeside({ stage }: TwoPersonStage, id: string): Promise<readonly string[]> {
+  const services = { db: stage.db, audit: stage.signing.audit };
+  const meanwhile = await services.db.transaction(async (tx) => {
+    await lockOverdue(tx, 10);
+    await noteExpired(services);
+    return await stage.actions(id);
+  });
+  await noteExpired(services);
+  return meanwhile;
 }
