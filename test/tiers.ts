@@ -61,7 +61,7 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
   "test/outbound/browser/chromiums.e2e.ts":
     "Debian's two Chromiums, a gigabyte unpacked; instead the Chromium of the tests, as their user (documents/browser)",
   "test/outbound/browser/switches.e2e.ts":
-    "a Chromium with and without each of 25 switches and options; instead what all of them close together (outbound/browser/egress, documents, processes)",
+    "a Chromium with and without each of 23 switches and options; instead what all of them close together (outbound/browser/egress, documents, processes)",
   "test/sdk/typescript-package.test.ts":
     "packed, installed, and a million records; instead the sources against a service (sdk/typescript)",
   "test/sdk/typescript-browser.e2e.ts":

@@ -1,23 +1,19 @@
 import { listSteps } from "#answers/browser/check-steps.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
-import { isJsonObject, type JsonObject } from "#domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import type { LocatedUrl } from "./check-request-urls.ts";
 import type { LocatedUse } from "./read-expressions.ts";
 
 /** Where a browser login or node has steps: its own, those of its look-up, and those of its check. */
-const STEPS = [["steps"], ["verify", "steps"], ["check", "steps"]] as const;
+const STEPS: readonly (readonly string[])[] = [["steps"], ["verify", "steps"], ["check", "steps"]];
+
+const partAt = (value: JsonObject, place: readonly string[]): Json | undefined =>
+  place.reduce<Json | undefined>((part, key) => (isJsonObject(part) ? part[key] : undefined), value);
 
 /** Every `goto` of a browser login or node. */
 export function findGotoUrls(value: JsonObject, path: ConfigPath): readonly LocatedUrl[] {
   if (value["type"] !== "browser") return [];
-  const steps = STEPS.flatMap((place) => {
-    const [key, inner] = place;
-    const part = value[key];
-    return listSteps(inner === undefined ? part : isJsonObject(part) ? part[inner] : undefined, [
-      ...path,
-      ...place,
-    ]);
-  });
+  const steps = STEPS.flatMap((place) => listSteps(partAt(value, place), [...path, ...place]));
   return steps.flatMap(({ step: { goto }, path: at }) =>
     typeof goto === "string" ? [{ path: [...at, "goto"], url: goto }] : [],
   );
