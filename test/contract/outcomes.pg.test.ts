@@ -368,12 +368,8 @@ test("503 on every operation while the database is away, and what the health che
   const orphan = openCaller(service.url, await installation.createKey("acme"));
   const health = async (path: string): Promise<ApiAnswer> => {
     const response = await fetch(`${service.url}${path}`);
-    return {
-      status: response.status,
-      headers: response.headers,
-      text: await response.text(),
-      body: undefined,
-    };
+    const { status, headers } = response;
+    return { status, headers, text: await response.text(), body: undefined };
   };
   check("readLiveness", 200, await health("/healthz"));
   check("readReadiness", 200, await health("/readyz"));
