@@ -189,6 +189,12 @@ test("leases, locks and the audit log stay, and each move has one entry", async 
          (select json_agg(array[id, login_until::text, login_locked_until::text] order by id) from credential)::text as locks,
          (select json_agg(array[id, deadline_at::text, created_at::text, ended_at::text] order by id) from run)::text as runs`,
     );
+  await until(
+    "the runs of the schedule have ended",
+    async () =>
+      (await db.query("select 1 from schedule_fire join run on run.id = run_id where run.ended_at is null"))
+        .length === 0,
+  );
   await db.query(
     `update credential set login_rejections = 2, login_locked_until = app_now() + interval '1 hour'`,
   );
