@@ -16,7 +16,7 @@ import {
   urlOf,
   type Environment,
 } from "../cli/program.ts";
-import { blueprint } from "../documents/bench.ts";
+import { keepBooks, SENDS } from "../documents/books.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { startLoad, type Load } from "../flow/client-load.ts";
 import { eventually } from "../eventually.ts";
@@ -31,35 +31,6 @@ const BETWEEN_MS = 2_000;
 const CLIENTS = 4;
 const PATIENCE_MS = 120_000;
 const DISK_MB = 700;
-
-const SENDS = blueprint(
-  "sends",
-  `- { id: rows, type: input, refKey: rows, accepts: json }
-- { id: lines, type: parse, from: rows, format: json }
-- id: sent
-  type: http
-  for_each: lines
-  request: { method: POST, url: "{TARGET}/orders", json: { run: "{{ $run.id }}", token: "{{ $token }}" } }
-  verify: { request: { url: "{TARGET}/orders", query: { token: "{{ $token }}" } }, when: "$count(found) > 0" }
-- { id: out, type: output, refKey: out, from: sent }`,
-  "hosts: ['{TARGET}']",
-);
-
-/** The target's books: how often each run has written. */
-function keepBooks(target: Target): ReadonlyMap<string, number> {
-  const books = new Map<string, number>();
-  const tokens = new Set<string>();
-  target.on("POST /orders", ({ body }) => {
-    const { run, token } = JSON.parse(body) as { run: string; token: string };
-    books.set(run, (books.get(run) ?? 0) + 1);
-    tokens.add(token);
-    return { json: {} };
-  });
-  target.on("GET /orders", ({ query }) => ({
-    json: { found: tokens.has(query.get("token") ?? "") ? [{}] : [] },
-  }));
-  return books;
-}
 
 async function servesAgain(load: Load): Promise<number> {
   const since = performance.now();

@@ -18,6 +18,7 @@ import {
 } from "../cli/program.ts";
 import { endOnFullLog, moveToSmallDisk, whyNoSmallDisk, type SmallDisk } from "../db/full-disk.ts";
 import { blueprint } from "../documents/bench.ts";
+import { keepBooks, SENDS } from "../documents/books.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { eventually } from "../eventually.ts";
 import { freePort } from "../free-port.ts";
@@ -41,18 +42,7 @@ type Place = (typeof PLACES)[number]["place"];
 const DOCUMENTS = [
   "account: acme\nrate_limit: off",
   `strategy: strat_portal\naccount: acme\nhosts: ['{TARGET}']\n${passwordLogin(200)}`,
-  blueprint(
-    "sends",
-    `- { id: given, type: input, refKey: rows, accepts: json }
-- { id: lines, type: parse, from: given, format: json }
-- id: sent
-  type: http
-  for_each: lines
-  request: { method: POST, url: "{TARGET}/orders", json: { run: "{{ $run.id }}", token: "{{ $token }}" } }
-  verify: { request: { url: "{TARGET}/orders", query: { token: "{{ $token }}" } }, when: "$count(found) > 0" }
-- { id: out, type: output, refKey: out, from: sent }`,
-    "hosts: ['{TARGET}']",
-  ),
+  SENDS,
   // Two nodes read the lines, so they are kept in a temporary file; the input and the results are objects.
   blueprint(
     "copies",
@@ -63,22 +53,6 @@ const DOCUMENTS = [
   ),
 ];
 const ROWS = Array.from({ length: 100 }, (_, n) => ({ n, text: "x".repeat(1_000) }));
-
-/** How often each run has written. */
-function keepBooks(target: Target): ReadonlyMap<string, number> {
-  const books = new Map<string, number>();
-  const tokens = new Set<string>();
-  target.on("POST /orders", ({ body }) => {
-    const { run, token } = JSON.parse(body) as { run: string; token: string };
-    books.set(run, (books.get(run) ?? 0) + 1);
-    tokens.add(token);
-    return { json: {} };
-  });
-  target.on("GET /orders", ({ query }) => ({
-    json: { found: tokens.has(query.get("token") ?? "") ? [{}] : [] },
-  }));
-  return books;
-}
 
 async function setUp(parent: string, environment: Environment, target: Target): Promise<string> {
   const run = async (...command: string[]): Promise<string> => {
