@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { openPool, type Database } from "#db/connection/pool.ts";
 import { eventually } from "../eventually.ts";
@@ -37,6 +38,7 @@ export function moveToSmallDisk(folder: string, megabytes: number): SmallDisk {
 
 function mount(folder: string, megabytes: number, options: string): SmallDisk {
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,${options}`, "tmpfs", folder]);
+  const guard = unmountWithProcess(folder);
   const filler = join(folder, "filler");
   return {
     fill: () => {
@@ -48,8 +50,23 @@ function mount(folder: string, megabytes: number, options: string): SmallDisk {
       }
     },
     makeRoom: () => rmSync(filler),
-    [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", folder]),
+    [Symbol.dispose]: () => {
+      guard.kill("SIGKILL");
+      execFileSync("umount", ["--lazy", folder]);
+    },
   };
+}
+
+/** However the test's process ends, its mounts end with it: the pipe of this process is closed then. */
+function unmountWithProcess(folder: string): ChildProcess {
+  const guard = spawn("sh", ["-c", 'cat; exec umount --lazy "$1"', "sh", folder], {
+    // An interrupt at the terminal goes to the test alone.
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  guard.unref();
+  (guard.stdin as Socket).unref();
+  return guard;
 }
 
 /** Ends the server of a data folder whose log finds no room, as its owner, who may make the log switch. */
