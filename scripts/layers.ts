@@ -171,6 +171,7 @@ export const ROOMS: Readonly<Partial<Record<LayerName, Readonly<Record<string, s
 /** Places smaller than a folder that a fence opens for; `within` names the place whose other rules hold too. */
 export const SMALL_PLACES = [
   { name: "service/server.ts", within: "service", files: ["src/service/server.ts"] },
+  { name: "service/metrics-server", within: "service", files: ["src/service/metrics-server.ts"] },
   { name: "service/api-processes", within: "service", files: ["src/service/api-processes.ts"] },
   { name: "service/settings", within: "service", files: ["src/service/settings/**"] },
   { name: "db/embedded", within: "db", files: ["src/db/embedded*", "src/db/embedded*/**"] },
@@ -254,8 +255,8 @@ export const FENCES: readonly Fence[] = [
   },
   {
     what: "sockets (node:http, https, http2, net, tls, dns, dgram)",
-    why: "every request to another system passes the egress gate",
-    where: { only: ["outbound"] },
+    why: "every request to another system passes the egress gate; the port of the metrics only answers",
+    where: { only: ["outbound", "service/metrics-server"] },
     modules: ["^(node:)?(http|https|http2|net|tls|dns|dgram)($|/)"],
     typesIn: SERVER_PLACES,
   },

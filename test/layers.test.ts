@@ -64,6 +64,7 @@ const SMALL_PLACE_FILES: Record<(typeof SMALL_PLACES)[number]["name"], readonly 
   "lib/start-thread.ts": ["src/lib/start-thread.ts"],
   "nodes/author.ts": ["src/nodes/author.ts"],
   "service/api-processes": ["src/service/api-processes.ts"],
+  "service/metrics-server": ["src/service/metrics-server.ts"],
   "service/server.ts": ["src/service/server.ts"],
   "service/settings": ["src/service/settings/settings.ts", "src/service/settings/deep/er/probe.ts"],
 };
@@ -167,7 +168,7 @@ const FENCED_MODULES: readonly (Rule & { modules: string })[] = [
   { modules: "playwright-core", only: ["outbound"], typesIn: ["answers/browser"] },
   {
     modules: "http node:http node:https node:http2 node:net node:tls node:dns node:dns/promises node:dgram",
-    only: ["outbound"],
+    only: ["outbound", "service/metrics-server"],
     typesIn: ["api", "hosted", "operator", "service/server.ts"],
   },
   { modules: "jose jose/errors", only: ["vault"] },

@@ -46,7 +46,8 @@ import { openClientSecrets } from "./open-client-secrets.ts";
 import { openDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openStore } from "./open-store.ts";
-import { openMetricsServer, openServer, type Server } from "./server.ts";
+import { openMetricsServer } from "./metrics-server.ts";
+import { openServer, type Server } from "./server.ts";
 
 export type Role = "api" | "worker";
 

@@ -11,7 +11,6 @@ import { guardPace } from "#api/guard-pace.ts";
 import { limitConnections } from "#api/limit-connections.ts";
 import { renderProblem } from "#api/render-problem.ts";
 import { readHealth } from "#actions/upkeep/read-health.ts";
-import type { ReadMetrics } from "#actions/upkeep/read-metrics.ts";
 import type { Services } from "#actions/services.ts";
 import type { Ceilings } from "#domain/ceilings.ts";
 import { isNeighbour, type Network } from "#domain/client-address.ts";
@@ -139,26 +138,6 @@ function noteRequest(
   if (accessLog === "off" || (accessLog === "errors" && statusCode < 500)) return;
   const bytes = Number(reply.getHeader("content-length") ?? 0);
   log.info({ requestId: request.id, ...labels, status: statusCode, ms: Math.round(ms), bytes }, "request");
-}
-
-/** A port of its own, so that it can be reached from inside only: the metrics tell how much the installation is used. */
-export async function openMetricsServer(
-  read: ReadMetrics,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const app = Fastify({ logger: false, requestTimeout: MS.headers, exposeHeadRoutes: false });
-  app.get("/metrics", async (_request, reply) => {
-    reply.header("Cache-Control", "no-store").type("text/plain; version=0.0.4; charset=utf-8");
-    return await reply.send(await read());
-  });
-  const url = await app.listen({ host, port });
-  return {
-    url,
-    close: async () => {
-      app.server.closeAllConnections();
-      await app.close();
-    },
-  };
 }
 
 async function close(

@@ -193,6 +193,26 @@ test("no secret, id or name is in the metrics or in a line of a request", async 
   assert.deepEqual(Object.keys(fields), ["requestId", "method", "route", "status", "ms", "bytes", "msg"]);
 });
 
+test("a database that takes long to tell of the installation is not asked at each scrape", async () => {
+  const { db } = bench.installation.database;
+  const alarms = async (): Promise<number> => sum((await scrape()).samples, "latchkey_row_alarms");
+  assert.equal(await alarms(), 0);
+  const locked = Promise.withResolvers<void>();
+  const locking = db.transaction(async (tx) => {
+    await tx.query("lock table row_alarm in access exclusive mode");
+    locked.resolve();
+    await tx.query("select pg_sleep(0.5)");
+    await tx.query(
+      "insert into row_alarm (kind, id, fault) values ('account', 'acct_of_the_test', 'forged')",
+    );
+  });
+  await locked.promise;
+  assert.equal(await alarms(), 1, "it was waited for");
+  await locking;
+  await db.query("delete from row_alarm where id = 'acct_of_the_test'");
+  assert.equal(await alarms(), 1, "what it told before");
+});
+
 test("the metrics are on their own port only", async () => {
   const answer = await fetch(`${url}/metrics`);
   assert.equal(answer.status, 404);

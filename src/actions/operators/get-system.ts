@@ -1,7 +1,12 @@
 import type { Needs } from "#actions/services.ts";
 import { readClockText } from "#db/connection/clock.ts";
 import { readMailState } from "#db/operators/operator-mail.ts";
-import { countWaitingRuns, listSeenWorkers, readDatabaseState } from "#db/operators/operator-system.ts";
+import {
+  countWaitingRuns,
+  listSeenWorkers,
+  readDatabaseSize,
+  readDatabaseState,
+} from "#db/operators/operator-system.ts";
 import { readPurgeLag } from "#db/runs/purges.ts";
 import { listRowAlarms } from "#db/signing/row-alarms.ts";
 import { listVaultKeys } from "#db/credentials/vault-keys.ts";
@@ -17,11 +22,12 @@ export async function getSystem({
   vault,
   publicUrl,
 }: Needs<"blobs" | "db" | "publicUrl" | "vault">) {
-  const [now, workers, waiting, database, keys, purgeLagMs, alarms, mail] = await Promise.all([
+  const [now, workers, waiting, database, sizeBytes, keys, purgeLagMs, alarms, mail] = await Promise.all([
     readClockText(db),
     listSeenWorkers(db, limits.heartbeatStaleMs),
     countWaitingRuns(db),
     readDatabaseState(db),
+    readDatabaseSize(db),
     listVaultKeys(db),
     readPurgeLag(db),
     listRowAlarms(db, REFUSED_MAX),
@@ -48,7 +54,7 @@ export async function getSystem({
     })),
     database: {
       version: database.version,
-      size_bytes: database.sizeBytes,
+      size_bytes: sizeBytes,
       connections: database.connections,
       connections_max: database.connectionsMax,
       migration: database.migration,

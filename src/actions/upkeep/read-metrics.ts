@@ -5,9 +5,11 @@ import { findLastBackup } from "#db/backups/last-backup.ts";
 import {
   countWaitingRuns,
   listSeenWorkers,
+  readDatabaseSize,
   readDatabaseState,
   type WaitingReason,
 } from "#db/operators/operator-system.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { readPurgeLag } from "#db/runs/purges.ts";
 import { listRowAlarms } from "#db/signing/row-alarms.ts";
 import { limits } from "#domain/limits.ts";
@@ -18,6 +20,13 @@ import { LATCHKEY_VERSION } from "#lib/version.ts";
 const ALARMS_MAX = 100;
 /** The delay of the event loop is sampled this often; the default of 10 ms costs more. */
 const DELAY_SAMPLE_MS = 50;
+/**
+ * What the database tells of the installation takes longer the more runs wait. If it took `slow` or longer, it is asked again after so many
+ * times as long, so that no backlog makes metrics cost more than a hundredth of a connection's time; after `most` in any case.
+ */
+const DATABASE_MS = { slow: 100, times: 100, most: 30_000 } as const;
+/** Its size, for which it looks at each of its files, is read this often. */
+const SIZE_EVERY_MS = 60_000;
 const REASONS: readonly WaitingReason[] = [
   "place",
   "browser",
@@ -45,6 +54,7 @@ export function openMetrics(
 ): { readonly read: ReadMetrics; close(): void } {
   const delay = monitorEventLoopDelay({ resolution: DELAY_SAMPLE_MS });
   delay.enable();
+  const ofDatabase = openDatabaseGauges(services);
   let reading: Promise<string> | null = null;
   const readOnce = async (): Promise<string> => {
     const seconds = (quantile: number): number => delay.percentile(quantile * 100) / 1e9;
@@ -58,7 +68,7 @@ export function openMetrics(
       gauge("latchkey_event_loop_delay_seconds", "Delay of the event loop since the last scrape.", delays),
       ...poolGauges(services),
       ...(await diskGauges(folders)),
-      ...(await databaseGauges(services)),
+      ...(await ofDatabase()),
     ];
     return `${[renderInstruments(), renderGauges(gauges)].join("\n")}\n`;
   };
@@ -121,18 +131,46 @@ async function diskGauges(folders: MeasuredFolders): Promise<readonly Gauge[]> {
   ];
 }
 
+function openDatabaseGauges(services: Needs<"db">): () => Promise<readonly Gauge[]> {
+  let known: readonly Gauge[] = [];
+  let freshUntil = -Infinity;
+  let size = { bytes: 0, atMs: -Infinity };
+  const readSize = async (db: Database): Promise<number> => {
+    const atMs = performance.now();
+    if (atMs - size.atMs >= SIZE_EVERY_MS) size = { bytes: await readDatabaseSize(db), atMs };
+    return size.bytes;
+  };
+  return async () => {
+    const began = performance.now();
+    if (began < freshUntil) return known;
+    known = await databaseGauges(services, readSize);
+    const tookMs = performance.now() - began;
+    if (tookMs >= DATABASE_MS.slow)
+      freshUntil = began + tookMs + Math.min(tookMs * DATABASE_MS.times, DATABASE_MS.most);
+    return known;
+  };
+}
+
 /** Of the whole installation. Without its database there are none but the first. */
-async function databaseGauges({ db }: Needs<"db">): Promise<readonly Gauge[]> {
+async function databaseGauges(
+  { db }: Needs<"db">,
+  readSize: (db: Database) => Promise<number>,
+): Promise<readonly Gauge[]> {
   const up = (value: number): Gauge => one("latchkey_database_up", "Whether the database answers.", value);
   try {
-    const [waiting, workers, state, purgeLagMs, alarms, backup] = await Promise.all([
-      countWaitingRuns(db),
-      listSeenWorkers(db, limits.heartbeatStaleMs),
-      readDatabaseState(db),
-      readPurgeLag(db),
-      listRowAlarms(db, ALARMS_MAX),
-      findLastBackup(db),
-    ]);
+    // All on one connection: the pool need not open others for it.
+    const [waiting, workers, state, sizeBytes, purgeLagMs, alarms, backup] = await db.transaction(
+      async (tx) =>
+        await Promise.all([
+          countWaitingRuns(tx),
+          listSeenWorkers(tx, limits.heartbeatStaleMs),
+          readDatabaseState(tx),
+          readSize(tx),
+          readPurgeLag(tx),
+          listRowAlarms(tx, ALARMS_MAX),
+          findLastBackup(tx),
+        ]),
+    );
     const byReason = new Map(waiting.map((each) => [each.reason, each]));
     const alive = workers.filter(({ isAlive }) => isAlive);
     return [
@@ -158,7 +196,7 @@ async function databaseGauges({ db }: Needs<"db">): Promise<readonly Gauge[]> {
         { labels: { kind: "open" }, value: state.connections },
         { labels: { kind: "max" }, value: state.connectionsMax },
       ]),
-      one("latchkey_database_size_bytes", "Size of the database on disk.", state.sizeBytes),
+      one("latchkey_database_size_bytes", "Size of the database on disk.", sizeBytes),
       one("latchkey_database_migration", "The number of the last migration.", state.migration),
       one("latchkey_audit_entries_open", "Audit entries that are not chained yet.", state.unchained),
       one("latchkey_purge_lag_seconds", "How long the most overdue purge has been due.", purgeLagMs / 1_000),

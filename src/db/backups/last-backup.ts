@@ -13,10 +13,11 @@ export interface LastBackup {
 
 /** Undefined: none was ever made. */
 export async function findLastBackup(db: Database): Promise<LastBackup | undefined> {
-  const [row] = await db.query<{ detail: string; ageDays: number }>(
-    `select detail, extract(epoch from app_now() - occurred_at)::float8 / 86400 as "ageDays" from audit_entry
+  const [row] = await db.query<{ detail: string; ageDays: number }>({
+    name: "find_last_backup",
+    text: `select detail, extract(epoch from app_now() - occurred_at)::float8 / 86400 as "ageDays" from audit_entry
      where action = 'backup.create' order by occurred_at desc, id desc limit 1`,
-  );
+  });
   if (row === undefined) return undefined;
   const { taken_at: takenAt, rows, objects, kid } = JSON.parse(row.detail) as Record<string, unknown>;
   return {

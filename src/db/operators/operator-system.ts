@@ -3,6 +3,7 @@ import { BROWSER_LINE } from "#db/runs/lines.ts";
 import { CLOCK } from "#db/runs/polls.ts";
 import { DELAY } from "#db/runs/run-timers.ts";
 import type { Database } from "#db/connection/pool.ts";
+import { must } from "#lib/assert.ts";
 
 export interface SeenWorker {
   readonly id: string;
@@ -18,8 +19,9 @@ export interface SeenWorker {
 }
 
 export async function listSeenWorkers(db: Database, staleMs: number): Promise<readonly SeenWorker[]> {
-  return await db.query<SeenWorker>(
-    `select worker.id, hostname, pid, started_at as "startedAt", heartbeat_at as "heartbeatAt",
+  return await db.query<SeenWorker>({
+    name: "list_seen_workers",
+    text: `select worker.id, hostname, pid, started_at as "startedAt", heartbeat_at as "heartbeatAt",
        heartbeat_at >= app_now() - $1::bigint * interval '1 ms'
          and exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
            and database = (select oid from pg_database where datname = current_database())
@@ -28,8 +30,8 @@ export async function listSeenWorkers(db: Database, staleMs: number): Promise<re
        -- What has a lease is admitted: the index of leased runs.
        (select count(*)::int from run where lease_owner = worker.id and admitted_at is not null) as runs
      from worker order by started_at, worker.id`,
-    [staleMs],
-  );
+    values: [staleMs],
+  });
 }
 
 /** Runs that have not ended, grouped by the reason for waiting, each group with its oldest run. */
@@ -58,8 +60,9 @@ export async function countWaitingRuns(
   db: Database,
   accountIds: readonly string[] | null = null,
 ): Promise<readonly WaitingRuns[]> {
-  return await db.query<WaitingRuns>(
-    `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
+  return await db.query<WaitingRuns>({
+    name: "count_waiting_runs",
+    text: `select case when parked_at is not null and line is not null then case when line like 'cred\\_%' then 'credential'
          when line = '${CLOCK}' then 'target' when line = '${DELAY}' then 'delay' when line = '${BROWSER_LINE}' then 'browser'
          when line like '%/%' then 'throttle' else 'place' end
          when parked_at is not null and exists (select from run_write write where write.run_id = run.id
@@ -72,13 +75,12 @@ export async function countWaitingRuns(
        extract(epoch from app_now() - min(coalesce(parked_at, resumed_at, created_at)))::float8 as "oldestSeconds"
      from run where status in ('queued', 'running') and ($1::text[] is null or account_id = any($1))
      group by 1 order by 2 desc, 1`,
-    [accountIds],
-  );
+    values: [accountIds],
+  });
 }
 
 export interface DatabaseState {
   readonly version: string;
-  readonly sizeBytes: number;
   readonly connections: number;
   readonly connectionsMax: number;
   /** The last migration. */
@@ -88,14 +90,21 @@ export interface DatabaseState {
 }
 
 export async function readDatabaseState(db: Database): Promise<DatabaseState> {
-  const rows = await db.query<DatabaseState>(
-    `select current_setting('server_version') as version, pg_database_size(current_database())::float8 as "sizeBytes",
+  const rows = await db.query<DatabaseState>({
+    name: "read_database_state",
+    text: `select current_setting('server_version') as version,
        (select count(*)::int from pg_stat_activity where datname = current_database()) as connections,
        current_setting('max_connections')::int as "connectionsMax",
        (select max(version)::int from schema_migration) as migration,
        (select count(*)::int from audit_entry where sequence is null) as unchained`,
+  });
+  return must(rows[0], "a select without a table returns a row");
+}
+
+/** Looks at every file of the database. */
+export async function readDatabaseSize(db: Database): Promise<number> {
+  const rows = await db.query<{ sizeBytes: number }>(
+    `select pg_database_size(current_database())::float8 as "sizeBytes"`,
   );
-  const [state] = rows;
-  if (!state) throw new Error("Invariant violated: a select without a table returns a row");
-  return state;
+  return must(rows[0], "a select without a table returns a row").sizeBytes;
 }

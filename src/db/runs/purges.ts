@@ -84,9 +84,10 @@ export async function purgeRun(tx: Database, runId: string): Promise<PurgedRun |
 
 /** How long the most overdue purge has been due, in milliseconds; 0: none is due. */
 export async function readPurgeLag(db: Database): Promise<number> {
-  const [row] = await db.query<{ lagMs: number }>(
-    `select coalesce(max((extract(epoch from app_now()) * 1000)::bigint - due), 0)::float8 as "lagMs"
+  const [row] = await db.query<{ lagMs: number }>({
+    name: "read_purge_lag",
+    text: `select coalesce(max((extract(epoch from app_now()) * 1000)::bigint - due), 0)::float8 as "lagMs"
      from (select ${DUE_MS} as due from run where ${IS_DUE} order by ${DUE_MS} limit 1) oldest`,
-  );
+  });
   return row?.lagMs ?? 0;
 }

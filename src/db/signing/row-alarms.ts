@@ -67,11 +67,12 @@ export interface RowAlarm {
 
 /** Rows that don't verify and have not been repaired, newest first, at most `limit`. */
 export async function listRowAlarms(db: Database, limit: number): Promise<readonly RowAlarm[]> {
-  return await db.query<RowAlarm>(
-    `select kind, id, fault, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt" from row_alarm
+  return await db.query<RowAlarm>({
+    name: "list_row_alarms",
+    text: `select kind, id, fault, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt" from row_alarm
      order by last_seen_at desc, kind, id limit $1`,
-    [limit],
-  );
+    values: [limit],
+  });
 }
 
 /** The row verifies again, or is gone. */
