@@ -43,7 +43,7 @@ import {
 import { followFullDisks } from "./follow-full-disks.ts";
 import { startApiProcesses, type ApiOrder } from "./api-processes.ts";
 import { openClientSecrets } from "./open-client-secrets.ts";
-import { openDatabase } from "./open-database.ts";
+import { againWhileUnreachable, openDatabase } from "./open-database.ts";
 import { hasMasterKey, openKeySource } from "./open-key-source.ts";
 import { openStore } from "./open-store.ts";
 import { openMetricsServer } from "./metrics-server.ts";
@@ -81,6 +81,29 @@ export async function startService(
   const privateHalf = await readPrivateHalf(config, roles);
   armAll(config, log);
   const workerRole = roles.includes("worker") ? await loadWorkerRole() : null;
+  const keys = { signingKey, privateHalf };
+  const start = async (): Promise<RunningService> =>
+    await startParts(config, log, { roles, workerRole, environment, processes, keys });
+  return await againWhileUnreachable(config, log, start);
+}
+
+interface StartOrder {
+  readonly roles: readonly Role[];
+  /** null: without the role. */
+  readonly workerRole: Awaited<ReturnType<typeof loadWorkerRole>> | null;
+  readonly environment: Environment;
+  readonly processes: number;
+  readonly keys: {
+    readonly signingKey: ReturnType<typeof readSigningKey>;
+    readonly privateHalf: ReadKeys | null;
+  };
+}
+
+async function startParts(
+  config: Config,
+  log: Log,
+  { roles, workerRole, environment, processes, keys }: StartOrder,
+): Promise<RunningService> {
   const database = await openDatabase(config, log, { stays: true });
   const news = new RunNotifier(database.db, database.source, log);
   const parts: (() => Promise<unknown>)[] = [];
@@ -99,7 +122,7 @@ export async function startService(
     const publicUrl = (): string => config.publicUrl ?? server?.url ?? `http://${config.host}:${config.port}`;
     const ceilings = ceilingsOf(1);
     const made = { config, log, db: database.db, news, publicUrl, ceilings };
-    const services = await openServices(made, signingKey, privateHalf);
+    const services = await openServices(made, keys.signingKey, keys.privateHalf);
     closeShared = async () => await closeServices(services);
     await claimStoreAtStart(services);
     await warnOfRisks(services, config.databaseUrl === null || config.databaseOwnerUrl !== null);

@@ -216,7 +216,7 @@ async function reach(db: Database, setting: string, waitMs: number, log: Log): P
       return;
     } catch (error) {
       const isOver = performance.now() + REACH_EVERY_MS > until;
-      if (isOver || !isConnectionLost(error)) throw refusal(setting, error as NodeJS.ErrnoException);
+      if (isOver || !isConnectionLost(error)) throw unreachable(setting, error as NodeJS.ErrnoException);
       if (!isTold)
         log.warn(
           `the database of ${setting} is unavailable; waiting up to ${Math.round(waitMs / 1_000)} s for it`,
@@ -226,7 +226,30 @@ async function reach(db: Database, setting: string, waitMs: number, log: Log): P
   }
 }
 
-function refusal(setting: string, { code, message }: NodeJS.ErrnoException): StartRefused {
+/**
+ * A start that needs several connections and loses one, as of a server that is slow to accept them, begins again for as long as it may wait
+ * for the database.
+ */
+export async function againWhileUnreachable<T>(
+  { databaseUrl, databaseWaitMs }: Config,
+  log: Log,
+  start: () => Promise<T>,
+): Promise<T> {
+  const until = performance.now() + databaseWaitMs;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (databaseUrl === null || !isConnectionLost(error)) throw error;
+      if (performance.now() + REACH_EVERY_MS > until)
+        throw unreachable("DATABASE_URL", error as NodeJS.ErrnoException);
+      log.warn("the database of DATABASE_URL was lost during the start; starting again");
+      await sleep(REACH_EVERY_MS);
+    }
+  }
+}
+
+function unreachable(setting: string, { code, message }: NodeJS.ErrnoException): StartRefused {
   // If all addresses of a name fail, the error has a code but no message.
   const reason = [message, code].filter((text) => text !== undefined && text !== "").join(", ");
   return new StartRefused(

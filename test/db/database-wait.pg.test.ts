@@ -26,3 +26,26 @@ test("`serve` waits for a database that is away, and ends when it stays away for
     await proxy.close();
   }
 });
+
+test("`serve` whose connections stall in the middle of its start begins again, and says why it ends", async () => {
+  await using installation = await install();
+  const proxy = await openFrozenProxy(installation.database.connectionString);
+  try {
+    const at = { DATABASE_URL: proxy.connectionString };
+    proxy.letThrough(1);
+    await assert.rejects(
+      installation.serve({ ...at, LATCHKEY_DATABASE_WAIT_SECONDS: "0" }),
+      /The database of DATABASE_URL can't be opened \(.*\)\. Check that the server is running/,
+    );
+    proxy.letThrough(1);
+    const starting = installation.serve(at);
+    const again = /the database of DATABASE_URL was lost during the start; starting again/;
+    await eventually("it begins again", async () => again.test(installation.logs()) || undefined);
+    proxy.heal();
+    const service = await starting;
+    assert.equal((await fetch(`${service.url}/readyz`)).status, 200);
+    await service.end();
+  } finally {
+    await proxy.close();
+  }
+});

@@ -5,6 +5,8 @@ export interface FrozenProxy {
   readonly connectionString: string;
   /** From now on every byte is swallowed, and new connections get no answer. */
   swallow(): void;
+  /** So many new connections get through; later ones get no answer. */
+  letThrough(connections: number): void;
   /** New connections get through again. Those of before stay dead, as with a firewall that has forgotten them. */
   heal(): void;
   /** All connections are cut, and new ones lead to another server. */
@@ -17,6 +19,7 @@ export async function openFrozenProxy(connectionString: string): Promise<FrozenP
   const open = new Set<Socket>();
   const dead = new WeakSet<Socket>();
   let isSwallowing = false;
+  let left = Infinity;
   const keep = (socket: Socket): void => {
     open.add(socket);
     socket.on("close", () => open.delete(socket));
@@ -26,7 +29,8 @@ export async function openFrozenProxy(connectionString: string): Promise<FrozenP
     near.on("error", () => {});
     // What is swallowed is read all the same: to the sender it looks sent.
     near.on("data", () => {});
-    if (isSwallowing) return;
+    if (isSwallowing || left === 0) return;
+    left -= 1;
     const far = to.host.startsWith("/")
       ? connect(`${to.host}/.s.PGSQL.${to.port}`)
       : connect(to.port, to.host);
@@ -59,8 +63,12 @@ export async function openFrozenProxy(connectionString: string): Promise<FrozenP
       isSwallowing = true;
       for (const near of links.keys()) dead.add(near);
     },
+    letThrough: (connections) => {
+      left = connections;
+    },
     heal: () => {
       isSwallowing = false;
+      left = Infinity;
     },
     switchTo: (other) => {
       to = addressOf(other);
