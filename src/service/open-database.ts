@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { grantToService, isRefusedRight, listMissingGrants, readRole } from "#db/connection/grants.ts";
 import { areJobsMigrated, migrateJobs } from "#db/runs/jobs.ts";
-import { listPendingMigrations, migrate } from "#db/connection/migrate.ts";
+import { listCompatibleNewer, listPendingMigrations, migrate } from "#db/connection/migrate.ts";
 import { assertDurable } from "#db/connection/durable.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
 import { openPool, type Database, type DatabaseSource } from "#db/connection/pool.ts";
@@ -80,7 +80,8 @@ export async function openDatabase(
   try {
     if (!embedded) await reach(db, "DATABASE_URL", stays ? config.databaseWaitMs : 0, log);
     await assertDurable(db);
-    if (olderSchema !== "keep") {
+    const isAhead = stays && (await isCompatiblyNewer(db, log));
+    if (olderSchema !== "keep" && !isAhead) {
       const migrates =
         olderSchema === "migrate_if_set" ? config.migrate === "auto" : olderSchema === "migrate";
       if (!migrates) await requireMigrated(db, config.migrate);
@@ -92,6 +93,26 @@ export async function openDatabase(
     throw error;
   }
   return { db, source, ownerSource, close, goneForMs: () => embedded?.goneForMs() ?? 0, lost: lost.promise };
+}
+
+/**
+ * Whether a newer version has migrated the database and says that this program may continue to use it, as a process that is restarted in the
+ * middle of a rolling upgrade. Then there is nothing to migrate, and its grants are those of the newer version.
+ */
+async function isCompatiblyNewer(db: Database, log: Log): Promise<boolean> {
+  try {
+    const migrations = await listCompatibleNewer(db, MIGRATIONS);
+    if (migrations.length === 0) return false;
+    log.warn(
+      { migrations },
+      "the database was migrated by a newer version, which allows this one to continue: replace this process by the newer version",
+    );
+    return true;
+  } catch (error) {
+    // What follows tells of the missing right, and of its remedy.
+    if (isRefusedRight(error)) return false;
+    throw error;
+  }
 }
 
 const sourceOf = (url: Config["databaseUrl"]): DatabaseSource => ({

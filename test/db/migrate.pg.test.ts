@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { listPendingMigrations, migrate } from "#db/connection/migrate.ts";
+import { listPendingMigrations, migrate, readMigrations } from "#db/connection/migrate.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { openPool } from "#db/connection/pool.ts";
 import { dumpSchema } from "../../scripts/generate/schema-dump.ts";
@@ -59,6 +59,22 @@ test("applies the migrations in their order, once", async () => {
       { version: 3, name: "0003_three", hash: 64 },
     ],
   );
+});
+
+test("a migration says in its first line which programs may go on, or nothing", async () => {
+  const wrong =
+    /0002_two\.sql:1: must be `-- compatible back to NNNN` with the number of an earlier migration/;
+  for (const line of ["-- compatible back to 0002", "-- compatible with 0001", "-- Compatible back to 1"]) {
+    const folder = folderOf({ "0001_one.sql": one, "0002_two.sql": `${line}\n${two}` });
+    await assert.rejects(readMigrations(folder), wrong, line);
+  }
+  const folder = folderOf({
+    "0001_one.sql": one,
+    "0002_two.sql": `-- compatible back to 0001\n${two}`,
+    "0003_three.sql": "-- Another comment.\nselect 1",
+  });
+  const said = (await readMigrations(folder)).map(({ compatibleBackTo }) => compatibleBackTo);
+  assert.deepEqual(said, [null, 1, null]);
 });
 
 test("six processes that start at once apply each migration once", async () => {

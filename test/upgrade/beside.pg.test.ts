@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { migrate } from "#db/connection/migrate.ts";
 import { createEmptyDatabase, type TestDatabase } from "../database.ts";
 import { EARLIER } from "./earlier-build.ts";
 import { empty, MIGRATIONS } from "./frozen-database.ts";
@@ -75,6 +76,18 @@ test("migrations take nothing from the version before, ask nothing new of it, an
     Object.keys(ACCEPTED).filter((text) => !found.includes(text)),
     [],
   );
+});
+
+test("migrations say that the version before may go on, so that its processes can be restarted meanwhile", async () => {
+  await empty(database.db);
+  await migrate(database.db, MIGRATIONS);
+  const silent = await database.db.query<{ name: string }>(
+    `select name from schema_migration
+     where name || '.sql' > $1 and version >= (select min(version) from schema_migration where compatible_back_to is not null)
+       and compatible_back_to is distinct from substring($1 for 4)::int`,
+    [EARLIER],
+  );
+  assert.deepEqual(silent, [], `Their first line must be: -- compatible back to ${EARLIER.slice(0, 4)}`);
 });
 
 const BEFORE = `

@@ -12,6 +12,8 @@ type Migration = {
   sha256: string;
   /** The index that it builds concurrently, outside a transaction; null: another kind of migration. */
   concurrentIndex: string | null;
+  /** The last migration of the oldest program that may use the schema after this one; null: only programs that have this one may. */
+  compatibleBackTo: number | null;
 };
 type Applied = { version: number; name: string; sha256: string };
 
@@ -119,6 +121,26 @@ export async function listPendingMigrations(db: Database, folder: string): Promi
   };
 }
 
+/**
+ * The applied migrations of a newer version that this program does not know, where all of them say that it may use their schema: in a rolling
+ * upgrade an old process that is restarted serves until it is replaced. Empty: there are none, or it may not. Reads only.
+ */
+export async function listCompatibleNewer(db: Database, folder: string): Promise<readonly string[]> {
+  const migrations = await readMigrations(folder);
+  const isThere = (await db.query(FIND_TABLE))[0]?.["exists"] === true;
+  const applied = isThere ? await db.query<Applied>(LIST_APPLIED) : [];
+  const last = migrations.at(-1)?.version;
+  if (last === undefined || applied.length <= migrations.length) return [];
+  // Throws unless all of its own are applied as they are here.
+  nextOf(migrations, applied.slice(0, migrations.length));
+  const newer = await db.query<{ name: string; isCompatible: boolean }>(
+    `select name, coalesce(compatible_back_to <= $1, false) as "isCompatible" from public.schema_migration
+     where version > $1 order by version`,
+    [last],
+  );
+  return newer.every(({ isCompatible }) => isCompatible) ? newer.map(({ name }) => name) : [];
+}
+
 const FIND_TABLE = "select to_regclass('public.schema_migration') is not null as exists";
 const LIST_APPLIED = "select version, name, sha256 from public.schema_migration order by version";
 
@@ -152,9 +174,21 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
       );
     }
     const sha256 = createHash("sha256").update(sql).digest("hex");
-    migrations.push({ version, file, sql, sha256, concurrentIndex });
+    const compatibleBackTo = readCompatibility(join(folder, file), sql, version);
+    migrations.push({ version, file, sql, sha256, concurrentIndex, compatibleBackTo });
   }
   return migrations;
+}
+
+/** Its first line may be `-- compatible back to NNNN`: the last migration of the oldest program that may still use the schema. */
+function readCompatibility(path: string, sql: string, version: number): number | null {
+  const [line = ""] = sql.split("\n", 1);
+  if (!/^--\s*compatible\b/i.test(line)) return null;
+  const number = Number(/^-- compatible back to (\d{4})$/.exec(line)?.[1]);
+  if (number > 0 && number < version) return number;
+  throw new Error(
+    `${path}:1: must be \`-- compatible back to NNNN\` with the number of an earlier migration, or another comment.`,
+  );
 }
 
 /** An index of a large table is built concurrently with writes, which is impossible in a transaction, so it has a separate file. */
@@ -253,7 +287,7 @@ async function buildIndex(db: Database, migration: Migration, index: string): Pr
     if (isApplied.length > 0) return false;
     await ask(`drop index concurrently if exists public.${index}`);
     await ask(migration.sql);
-    await ask(INSERT_APPLIED, appliedRow(migration));
+    await noteApplied(ask, migration);
     return true;
   } finally {
     // Its settings and its lock end with it.
@@ -308,13 +342,22 @@ async function apply(tx: Database, migration: Migration): Promise<void> {
       { cause: error },
     );
   }
-  await tx.query(INSERT_APPLIED, appliedRow(migration));
+  await noteApplied(async (text, values) => await tx.query(text, values), migration);
 }
 
 /** A lock that was not to be had in time, and a deadlock. */
 const GIVES_WAY = new Set(["55P03", "40P01"]);
-const INSERT_APPLIED = "insert into public.schema_migration (version, name, sha256) values ($1, $2, $3)";
 
-function appliedRow({ version, file, sha256 }: Migration): readonly unknown[] {
-  return [version, basename(file, ".sql"), sha256];
+async function noteApplied(
+  ask: (text: string, values: readonly unknown[]) => Promise<unknown>,
+  { version, file, sha256, compatibleBackTo }: Migration,
+): Promise<void> {
+  const row = { version, name: basename(file, ".sql"), sha256 };
+  // The table has the column since the first migration that has a value for it.
+  const all = compatibleBackTo === null ? row : { ...row, compatible_back_to: compatibleBackTo };
+  const places = Object.keys(all).map((_, index) => `$${index + 1}`);
+  await ask(
+    `insert into public.schema_migration (${Object.keys(all).join(", ")}) values (${places.join(", ")})`,
+    Object.values(all),
+  );
 }

@@ -1032,6 +1032,7 @@ create table schema_migration (
   name text not null,
   sha256 text not null,
   applied_at timestamp with time zone default now() not null,
+  compatible_back_to integer,
   constraint schema_migration_pkey PRIMARY KEY (version)
 );
 
