@@ -5,6 +5,10 @@
 
 /** The origin of the test target. No name below `.test` is ever registered (RFC 2606), and the gate connects to none of this one's. */
 export const TEST_TARGET_ORIGIN = "https://target.latchkey.test";
+const { hostname: TEST_TARGET_HOST } = new URL(TEST_TARGET_ORIGIN);
+
+/** Whatever its scheme and port: the gate hands all of them to the test target. */
+export const isTestTarget = (url: URL): boolean => url.hostname === TEST_TARGET_HOST;
 
 /** The name of an account's test account. No document can have it, because of the colon. */
 export const testSlugOf = (slug: string): string => `${slug}:test`;

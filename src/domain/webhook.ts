@@ -3,6 +3,7 @@ import { projectEmbeddedSession } from "./embedded-session.ts";
 import { limits } from "./limits.ts";
 import { LOOPBACK } from "./account-secret.ts";
 import { projectRun } from "./run.ts";
+import { isTestTarget } from "./test-mode.ts";
 
 /** Every type of event, with its meaning. The triggers of the database write them, except for those of endpoints. */
 export const EVENT_TYPES = {
@@ -128,6 +129,8 @@ export function endpointUrlProblem(text: string): string | null {
     return "The URL of an endpoint must begin with https:// (plain http is only allowed for loopback hosts).";
   if (username !== "" || password !== "")
     return "The URL of an endpoint can't have a user name or password. Deliveries are signed instead.";
+  if (isTestTarget(new URL(text)))
+    return "The URL of an endpoint can't be at the target of test mode: it has no endpoints.";
   return hash === "" ? null : "The URL of an endpoint can't have a fragment (`#…`).";
 }
 

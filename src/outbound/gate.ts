@@ -1,5 +1,6 @@
 import type { Server } from "node:net";
 import { Agent, Pool, type Dispatcher } from "undici";
+import { isTestTarget } from "#domain/test-mode.ts";
 import { assert } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { metrics } from "#lib/metrics.ts";
@@ -12,7 +13,7 @@ import { openGateProxy, type GateProxy, type ProxyPolicy } from "./gate-proxy.ts
 import { decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
 import type { Header } from "./request-headers.ts";
-import { connectTestTarget, isTestTarget } from "./test-target.ts";
+import { connectTestTarget } from "./test-target.ts";
 
 export interface GateRequest {
   readonly method: string;

@@ -11,10 +11,6 @@ const BODY_BYTES_MAX = 10_000_000;
 const SLOW_MS = 5_000;
 const SESSION = "test_session";
 
-const { hostname: HOST } = new URL(TEST_TARGET_ORIGIN);
-
-export const isTestTarget = (origin: URL): boolean => origin.hostname === HOST;
-
 /**
  * The system that test mode logs in to and reads from: an HTTP server that listens nowhere. A connection is a pair of streams in memory, so
  * the gate sends to it what it sends to any target, and nothing leaves the process. It keeps nothing: what a login decided is in its cookie.

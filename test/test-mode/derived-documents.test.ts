@@ -9,6 +9,7 @@ import type { JsonObject } from "#domain/json.ts";
 import { readBlueprint } from "#domain/blueprint.ts";
 import { readStrategy } from "#domain/strategy.ts";
 import { testAccountDocument, testBlueprintDocument, testStrategyDocument } from "#domain/test-documents.ts";
+import { endpointUrlProblem } from "#domain/webhook.ts";
 import { TEST_TARGET_ORIGIN, TEST_VALUES } from "#domain/test-mode.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -57,7 +58,8 @@ test("what is derived from any document is valid and reaches nothing but the tes
     const outcome = validateConfig(
       derived.map((document, index) => ({
         file: `${checked[index]?.file} derived`,
-        text: JSON.stringify(renamed(document)),
+        // No document of an operator may name the test target.
+        text: JSON.stringify(renamed(document)).replaceAll(TEST_TARGET_ORIGIN, "https://target.example"),
       })),
       { anyAccount: true },
     );
@@ -73,6 +75,24 @@ test("what is derived from any document is valid and reaches nothing but the tes
       assert.doesNotMatch(JSON.stringify(document), /client_secret|"issuer"|"schedules"|"webhooks"/);
     }
   }
+});
+
+test("a document of an operator that names the test target as a host is refused, whatever its scheme and port", () => {
+  const documents = (host: string): readonly string[] => [
+    `strategy: strat_it\naccount: acme\nhosts: [${host}]\nfields: [{ key: token, type: password }]\nlogin: { type: bearer, token: token }`,
+    `blueprint: it\naccount: acme\nhosts: [${host}]\nnodes:\n  - { id: read, type: http, request: { url: "${host}/me" }, records: $ }\n  - { id: out, type: output, refKey: out, from: read }`,
+  ];
+  const problemsOf = (text: string): readonly string[] =>
+    validateConfig([{ file: "f", text }], { anyAccount: true }).problems.map(formatProblem);
+  for (const host of [TEST_TARGET_ORIGIN, "https://target.latchkey.test:8443"])
+    for (const text of documents(host)) {
+      const [problem = "", ...others] = problemsOf(text);
+      assert.match(problem, /hosts\[0\].*is the target of test mode, which only runs of test keys reach/);
+      assert.deepEqual(others, []);
+    }
+  for (const text of documents("https://other.latchkey.test")) assert.deepEqual(problemsOf(text), []);
+  const url = `${TEST_TARGET_ORIGIN}/hooks`;
+  assert.match(endpointUrlProblem(url) ?? "", /can't be at the target of test mode/);
 });
 
 test("inputs, metadata, credentials and results are those of the Blueprint", () => {

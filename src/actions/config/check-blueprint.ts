@@ -10,6 +10,7 @@ import { checkGraph } from "./check-graph.ts";
 import { checkSchedules } from "./check-schedules.ts";
 import { checkSteps, readStepExpressions, stepDrafts, withoutSteps } from "./check-steps.ts";
 import { checkNodes } from "./check-nodes.ts";
+import { checkLiveHosts } from "./check-live-hosts.ts";
 import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkCredentialUrls, checkPublicUrls, findRequestUrls } from "./check-request-urls.ts";
 import { checkShape } from "./check-shape.ts";
@@ -66,6 +67,7 @@ export function checkBlueprint(
     ...checkShape(blueprintSchema, document, []),
     ...checkOrigins(document["hosts"], ["hosts"]),
     ...checkPlainHosts(document),
+    ...checkLiveHosts(document),
     ...checkDuration(document["timeout"], ["timeout"], { maxMs: configLimits.runTimeoutMsMax }),
     ...checkDuration(document["retention"], ["retention"], { maxMs: configLimits.retentionMsMax }),
     ...checkSlots(document["credentials"], strategies),

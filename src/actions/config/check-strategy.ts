@@ -4,6 +4,7 @@ import { limits } from "#domain/limits.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
 import { fieldSchema, strategySchema } from "#domain/config-schema.ts";
 import { checkLogin } from "./check-login.ts";
+import { checkLiveHosts } from "./check-live-hosts.ts";
 import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
@@ -19,6 +20,7 @@ export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
     ...(bad === null ? [] : [{ path: ["logo_url"], message: bad }]),
     ...checkOrigins(hosts, ["hosts"]),
     ...checkPlainHosts(document),
+    ...checkLiveHosts(document),
     ...checkHostsGiven(hosts, login),
     ...checkFieldsGiven(fields, login),
     ...checkFields(fields),
