@@ -64,6 +64,7 @@ function readScheduleRequest(body: ReadonlyMap<string, JsonTree>): ScheduleReque
     timeZone: text("time_zone"),
     missed: rule("missed", MISSED_RULES, "once"),
     overlap: rule("overlap", OVERLAP_RULES, "skip"),
+    jitter: body.has("jitter") ? text("jitter") : "0",
     trigger: trigger instanceof Map ? trigger : new Map<string, JsonTree>(),
   };
   for (const field of body.keys())
@@ -79,6 +80,7 @@ const KEYS: ReadonlySet<string> = new Set([
   "time_zone",
   "missed",
   "overlap",
+  "jitter",
   "trigger",
 ]);
 
@@ -95,6 +97,7 @@ function show(schedule: Awaited<ReturnType<typeof readSchedule>>) {
     time_zone: schedule.timeZone,
     missed: schedule.missed,
     overlap: schedule.overlap,
+    jitter: schedule.jitter,
     status: reason === null ? "active" : "paused",
     paused_reason: reason,
     paused_until: pausedReason === null ? iso(lockedUntil) : null,

@@ -122,6 +122,7 @@ function factsOf(schedule: ShownSchedule): readonly (readonly [string, string])[
     ["times", timesOf(schedule)],
     ["missed", schedule.missed],
     ["overlap", schedule.overlap],
+    ["jitter", schedule.jitter === "0" ? null : schedule.jitter],
     ["credentials", schedule.credentials.join(", ") || null],
     ["state", scheduleStateName(schedule)],
     ["paused since", schedule.paused_at && minute(schedule.paused_at)],

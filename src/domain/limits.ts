@@ -39,6 +39,7 @@ export const limits = {
   /** Times of a schedule that are computed at once; every minute of a day and more. */
   scheduleTimesMax: 1_500,
   scheduleTriggerBytesMax: 65_536,
+  scheduleJitterMsMax: 86_400_000,
   scheduleCronCharactersMax: 200,
   testClockMoveMsMax: 400 * 86_400_000,
   /** How soon a schedule whose run waits for an earlier one is looked at again. */

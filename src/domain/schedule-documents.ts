@@ -8,6 +8,7 @@ export interface DocumentSchedule {
   readonly timeZone: string;
   readonly missed: MissedRule;
   readonly overlap: OverlapRule;
+  readonly jitter: string;
   readonly trigger: JsonObject;
 }
 
@@ -21,6 +22,7 @@ export function readSchedules(document: JsonObject): readonly DocumentSchedule[]
     timeZone: textOf(schedule["time_zone"]),
     missed: MISSED_RULES.find((rule) => rule === schedule["missed"]) ?? "once",
     overlap: OVERLAP_RULES.find((rule) => rule === schedule["overlap"]) ?? "skip",
+    jitter: textOf(schedule["jitter"]) || "0",
     trigger: isJsonObject(schedule["trigger"]) ? schedule["trigger"] : {},
   }));
 }

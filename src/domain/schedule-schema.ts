@@ -1,4 +1,5 @@
 import { Type } from "#lib/type.ts";
+import { DURATION_PATTERN } from "./duration.ts";
 import { limits } from "./limits.ts";
 import { MISSED_RULES, OVERLAP_RULES, SCHEDULE_KEY_PATTERN } from "./schedule.ts";
 import { SAYS } from "./schema-notes.ts";
@@ -28,6 +29,13 @@ export const scheduleSchema = Type.Object(
     overlap: Type.Optional(
       Type.Enum([...OVERLAP_RULES], {
         description: "What becomes of a time at which an earlier run has not ended; default skip",
+      }),
+    ),
+    jitter: Type.Optional(
+      Type.String({
+        pattern: DURATION_PATTERN,
+        description:
+          "How long after its time a run may begin, by the schedule and the time, e.g. 10m; at most 1d, default 0",
       }),
     ),
     trigger: Type.Optional(

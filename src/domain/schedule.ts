@@ -37,6 +37,9 @@ export const stateOfSchedule = (schedule: {
   return schedule.lockedUntil === null ? "active" : "locked";
 };
 
+/** The first time after another one; null: there is none any more. */
+export type NextTime = (afterMs: number) => number | null;
+
 export interface DueTimes {
   /** To be executed, in order. */
   readonly due: readonly number[];
@@ -47,25 +50,26 @@ export interface DueTimes {
 }
 
 /**
- * The times from `firstMs` until now, by the rule for missed ones. After a long pause the times long before are not counted: with the
+ * The times from `firstMs` that have begun by now (`beginsAt`), by the rule for missed ones. After a long pause the times long before are not counted: with the
  * rule `all`, at most the latest hundred are executed.
  */
 export function planDueTimes(
-  next: (afterMs: number) => number | null,
+  next: NextTime,
   { firstMs, nowMs, rule }: { readonly firstMs: number; readonly nowMs: number; readonly rule: MissedRule },
+  beginsAt: (dueMs: number) => number = (dueMs) => dueMs,
 ): DueTimes {
   const passed: number[] = [];
   let atMs: number | null = firstMs;
-  for (let looked = 0; atMs !== null && atMs <= nowMs; atMs = next(atMs)) {
+  for (let looked = 0; atMs !== null && beginsAt(atMs) <= nowMs; atMs = next(atMs)) {
     passed.push(atMs);
     if (++looked === limits.scheduleTimesMax) atMs = Math.max(atMs, nowMs - limits.scheduleTimesMax * 60_000);
   }
   const latest = passed.slice(-limits.scheduleMadeUpMax);
-  const count = rule === "all" ? latest.length : isLate(latest, nowMs, rule) ? 0 : 1;
+  const count = rule === "all" ? latest.length : isLate(latest.map(beginsAt), nowMs, rule) ? 0 : 1;
   const first = Math.max(latest.length - count, 0);
   return { due: latest.slice(first), missed: latest.slice(0, first), nextMs: atMs };
 }
 
 /** `skip`: the latest time is executed unless it is late. */
-const isLate = (passed: readonly number[], nowMs: number, rule: MissedRule): boolean =>
-  rule === "skip" && nowMs - (passed.at(-1) ?? nowMs) > limits.scheduleLateMs;
+const isLate = (begun: readonly number[], nowMs: number, rule: MissedRule): boolean =>
+  rule === "skip" && nowMs - (begun.at(-1) ?? nowMs) > limits.scheduleLateMs;

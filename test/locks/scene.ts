@@ -186,6 +186,7 @@ async function plantSchedule(
     timeZone: "UTC",
     missed: "once",
     overlap: "cancel",
+    jitter: "0",
     trigger: new Map([["credential_id", credential]]),
   });
   const [schedule] = await db.query<{ id: string }>("select id from schedule");

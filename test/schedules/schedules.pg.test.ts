@@ -82,6 +82,7 @@ test("a schedule is created, replaced, read and deleted; the same request again 
     time_zone: "Europe/Berlin",
     missed: "once",
     overlap: "skip",
+    jitter: "0",
     status: "active",
     paused_reason: null,
     paused_until: null,
@@ -119,6 +120,7 @@ test("what could never run is refused by its field", async () => {
   await refused("time_zone", { time_zone: "Berlin" });
   await refused("missed", { missed: "never" });
   await refused("overlap", { overlap: 1 });
+  for (const jitter of ["2d", "-1s", "soon", 5, null]) await refused("jitter", { jitter });
   await refused("blueprint_key", { blueprint_key: "none" });
   await refused("trigger", { trigger: [] });
   await refused("trigger", { trigger: { po: "x".repeat(65_536) } });
@@ -167,6 +169,37 @@ for (const [rule, at, expected] of MISSED)
     await fire(at);
     assert.deepEqual(await firesOf(installation, "office"), expected);
   });
+
+test("with jitter the runs of one time begin one after the other, each once and before the next time", async () => {
+  const { db } = installation.database;
+  await stopClock(installation, "2026-11-24T08:30:00Z");
+  const hourly = { ...TERMS, cron: "0 * * * *", time_zone: "UTC", missed: "once" };
+  const keys = Array.from({ length: 20 }, (_, at) => `spread-${at}`);
+  for (const key of keys) await put(key, { ...hourly, jitter: "1d" });
+  const { next_at, jitter } = await read("spread-0");
+  assert.deepEqual([next_at, jitter], ["2026-11-24T09:00:00.000Z", "1d"], "the time itself stays as it is");
+  // The same again for every worker: it follows from the schedule and the time.
+  const looks = async (): Promise<readonly { key: string; ms: number }[]> =>
+    await db.query(
+      `select key, (extract(epoch from look_at - next_at) * 1000)::float8 as ms from schedule
+       where key like 'spread-%' order by look_at`,
+    );
+  const planned = await looks();
+  for (const key of keys) await put(key, { ...hourly, jitter: "1d", overlap: "queue" }, 200);
+  assert.deepEqual(await looks(), planned);
+  assert.ok(planned.every(({ ms }) => ms >= 0 && ms < 3_600_000));
+  assert.ok(new Set(planned.map(({ ms }) => Math.floor(ms / 900_000))).size > 1, JSON.stringify(planned));
+
+  const clock = (ms: number): string => new Date(Date.UTC(2026, 10, 24, 9) + ms).toISOString();
+  for (let looked = 0; looked < 2; looked++) await fire(clock(planned[10]?.ms ?? 0));
+  for (const [at, { key }] of planned.entries())
+    assert.deepEqual(await firesOf(installation, key), at <= 10 ? ["11-24T09:00 run"] : [], key);
+  await endRuns(installation);
+  await fire(clock(3_599_999));
+  for (const { key } of planned)
+    assert.deepEqual((await firesOf(installation, key)).slice(0, 1), ["11-24T09:00 run"], key);
+  for (const key of keys) await caller.delete(`/schedules/${key}`);
+});
 
 test("while a run has not ended the next one is left out, waits, or cancels it", async () => {
   const hourly = { ...TERMS, cron: "0 * * * *", time_zone: "UTC" };

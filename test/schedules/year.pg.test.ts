@@ -7,6 +7,7 @@ import { findAccountBySlug } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import { MISSED_RULES, type MissedRule } from "#domain/schedule.ts";
+import { spread } from "#domain/schedule-jitter.ts";
 import { must } from "#lib/assert.ts";
 import { signingOf } from "../invariants.ts";
 import { install, type Installation } from "../service.ts";
@@ -41,6 +42,7 @@ interface Planned {
   readonly cron: string;
   readonly zone: string;
   readonly rule: MissedRule;
+  readonly jitter: string;
   readonly hour: number;
   readonly minute: number;
   /** Whether its date is one of the schedule's. */
@@ -68,7 +70,8 @@ function plan(at: number): Planned {
             ];
   const rule = must(MISSED_RULES[at % 3], "a rule");
   const zone = must(ZONES[pick(ZONES.length)], "a zone");
-  return { key: `s${at}`, cron: `${minute} ${hour} ${fields}`, zone, rule, hour, minute, isOn };
+  const jitter = at % 2 === 0 ? "0" : "6h";
+  return { key: `s${at}`, cron: `${minute} ${hour} ${fields}`, zone, rule, jitter, hour, minute, isOn };
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -147,13 +150,14 @@ test(
     const caller = { account, keyId: must(key, "a key").id, blueprintKeys: null, scopes: null };
     await stopClock(installation, new Date(FROM).toISOString());
     const planned = Array.from({ length: SCHEDULES }, (_, at) => plan(at));
-    for (const { key: name, cron, zone, rule } of planned)
+    for (const { key: name, cron, zone, rule, jitter } of planned)
       await putSchedule({ db, signing }, caller, name, {
         blueprintKey: "open",
         cron,
         timeZone: zone,
         missed: rule,
         overlap: "skip",
+        jitter,
         trigger: new Map(),
       });
     // Mostly a day at a time; now and then all workers are away for a week or more.
@@ -170,15 +174,21 @@ test(
        (select count(*)::int from run where run.id = run_id) as runs
      from schedule_fire fire join schedule on schedule.id = fire.schedule_id order by due_at`,
     );
+    const known = await db.query<{ key: string; id: string }>("select key, id from schedule");
+    const ids = new Map(known.map(({ key: name, id }) => [name, id]));
     const noted = Map.groupBy(rows, ({ key: name }) => name);
     for (const each of planned) {
       const expected: string[] = [];
+      const dues = timesOf(each, FROM, FROM + (DAYS + 60) * DAY_MS);
+      const id = must(ids.get(each.key), "its id");
+      const beginsAt = spread({ id, jitter: each.jitter }, (ms) => dues.find((due) => due > ms) ?? null);
+      const all = dues.map((due) => ({ due, begins: beginsAt(due) }));
       let from = FROM;
       for (const at of looks) {
-        const times = timesOf(each, from, at);
-        for (const [index, due] of times.entries()) {
+        const times = all.filter(({ begins }) => begins > from && begins <= at);
+        for (const [index, { due, begins }] of times.entries()) {
           const isLast = index === times.length - 1;
-          const isOnTime = at - due <= limits.scheduleLateMs;
+          const isOnTime = at - begins <= limits.scheduleLateMs;
           const hasRun = each.rule === "all" || (isLast && (each.rule === "once" || isOnTime));
           expected.push(`${new Date(due).toISOString()} ${hasRun ? "run 1" : "missed 0"}`);
         }

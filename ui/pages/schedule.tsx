@@ -87,6 +87,7 @@ function About({ schedule }: { readonly schedule: Schedule }) {
         ["Time zone", schedule.time_zone],
         ["Missed times", schedule.missed],
         ["Overlapping runs", schedule.overlap],
+        ["Jitter", schedule.jitter === "0" ? "none" : `up to ${schedule.jitter}`],
         [
           "Credentials",
           credentials.length === 0 ? null : (

@@ -1,4 +1,5 @@
 import { Type } from "#lib/type.ts";
+import { DURATION_PATTERN } from "#domain/duration.ts";
 import { FIRE_OUTCOMES, MISSED_RULES, OVERLAP_RULES, PAUSE_REASONS } from "#domain/schedule.ts";
 import { limits } from "#domain/limits.ts";
 import {
@@ -35,6 +36,8 @@ const MISSED =
   "Times that passed while no worker was there. `skip`: none; `once`: one run for all of them; `all`: one run each, at most the latest 100.";
 const OVERLAP =
   "A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled.";
+const JITTER =
+  "How long after its time a run may begin, such as `90s` or `10m`, at most `1d`: how long follows from the schedule and the time, and it is before the next time. It spreads many schedules of the same time.";
 
 const request = Type.Object(
   {
@@ -51,6 +54,13 @@ const request = Type.Object(
         type: "string",
         enum: [...OVERLAP_RULES],
         description: `${OVERLAP} \`skip\` unless given.`,
+      }),
+    ),
+    jitter: Type.Optional(
+      Type.String({
+        pattern: DURATION_PATTERN,
+        description: `${JITTER} \`0\` unless given.`,
+        examples: ["10m"],
       }),
     ),
     trigger: Type.Optional(
@@ -82,6 +92,7 @@ const schedule = Type.Object(
     ...TERMS,
     missed: openSet(MISSED, MISSED_RULES),
     overlap: openSet(OVERLAP, OVERLAP_RULES),
+    jitter: Type.String({ description: JITTER, examples: ["10m"] }),
     status: openSet("Whether it begins runs.", ["active", "paused"]),
     paused_reason: nullable(
       openSet("", [...PAUSE_REASONS, "credential_locked"]),
@@ -107,6 +118,7 @@ const example = {
   time_zone: "Europe/Berlin",
   missed: "once",
   overlap: "skip",
+  jitter: "10m",
   status: "active",
   paused_reason: null,
   paused_until: null,

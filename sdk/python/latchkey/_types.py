@@ -324,6 +324,8 @@ class Schedule(TypedDict):
     missed: str
     #: A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. Known values: `skip`, `queue`, `cancel`. An open set: treat an unknown value like a state in progress.
     overlap: str
+    #: How long after its time a run may begin, such as `90s` or `10m`, at most `1d`: how long follows from the schedule and the time, and it is before the next time. It spreads many schedules of the same time.
+    jitter: str
     #: Whether it begins runs. Known values: `active`, `paused`. An open set: treat an unknown value like a state in progress.
     status: str
     #: Why it is paused; `null`: it is active. `credential_locked` ends by itself, and `operator` when an operator resumes it; after any other reason, put it again.
@@ -363,6 +365,8 @@ class ScheduleRequest(TypedDict):
     missed: NotRequired[str]
     #: A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. `skip` unless given.
     overlap: NotRequired[str]
+    #: How long after its time a run may begin, such as `90s` or `10m`, at most `1d`: how long follows from the schedule and the time, and it is before the next time. It spreads many schedules of the same time. `0` unless given.
+    jitter: NotRequired[str]
     #: The body of each trigger: credentials, inputs and metadata, as `POST /blueprints/{blueprintKey}/trigger` takes it, at most 64 KiB.
     trigger: NotRequired[dict[str, Any]]
 

@@ -342,6 +342,8 @@ export interface Schedule {
   readonly missed: "skip" | "once" | "all" | (string & {});
   /** A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. Known values: `skip`, `queue`, `cancel`. An open set: treat an unknown value like a state in progress. */
   readonly overlap: "skip" | "queue" | "cancel" | (string & {});
+  /** How long after its time a run may begin, such as `90s` or `10m`, at most `1d`: how long follows from the schedule and the time, and it is before the next time. It spreads many schedules of the same time. */
+  readonly jitter: string;
   /** Whether it begins runs. Known values: `active`, `paused`. An open set: treat an unknown value like a state in progress. */
   readonly status: "active" | "paused" | (string & {});
   /** Why it is paused; `null`: it is active. `credential_locked` ends by itself, and `operator` when an operator resumes it; after any other reason, put it again. */
@@ -381,6 +383,8 @@ export interface ScheduleRequest {
   readonly missed?: "skip" | "once" | "all" | undefined;
   /** A time at which an earlier run has not ended. `skip`: no run; `queue`: the run waits for the earlier one's end; `cancel`: the earlier one is cancelled. `skip` unless given. */
   readonly overlap?: "skip" | "queue" | "cancel" | undefined;
+  /** How long after its time a run may begin, such as `90s` or `10m`, at most `1d`: how long follows from the schedule and the time, and it is before the next time. It spreads many schedules of the same time. `0` unless given. */
+  readonly jitter?: string | undefined;
   /** The body of each trigger: credentials, inputs and metadata, as `POST /blueprints/{blueprintKey}/trigger` takes it, at most 64 KiB. */
   readonly trigger?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -26,6 +26,7 @@ const showSchedule = (row: SeenSchedule) => ({
   time_zone: row.timeZone,
   missed: row.missed,
   overlap: row.overlap,
+  jitter: row.jitter,
   is_from_document: row.isFromDocument,
   state: stateOfSchedule(row),
   paused_reason: row.pausedReason,

@@ -19,6 +19,7 @@ import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
 import type { TriggerBody } from "#domain/trigger-routing.ts";
 import { planDueTimes, type FireOutcome, type PauseReason } from "#domain/schedule.ts";
+import { spread } from "#domain/schedule-jitter.ts";
 import { must } from "#lib/assert.ts";
 import { readCron } from "#lib/cron.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -83,11 +84,9 @@ async function fire(services: FiringServices, tx: Database, schedule: DueSchedul
   const read = readCron(schedule.cron, schedule.timeZone);
   if ("problem" in read)
     return await pause(services, tx, schedule, "refused", `The schedule ${read.problem}`);
-  const { due, missed, nextMs } = planDueTimes(read.times.next, {
-    firstMs: schedule.nextMs,
-    nowMs,
-    rule: schedule.missed,
-  });
+  const beginsAt = spread(schedule, read.times.next);
+  const from = { firstMs: schedule.nextMs, nowMs, rule: schedule.missed };
+  const { due, missed, nextMs } = planDueTimes(read.times.next, from, beginsAt);
   await insertFires(tx, id, noted(missed, "missed"));
   const open = due.length === 0 && queuedMs === null ? [] : await listOpenRuns(tx, id);
   let now = due;
@@ -109,7 +108,8 @@ async function fire(services: FiringServices, tx: Database, schedule: DueSchedul
   if (overlap === "cancel" && now.length > 0 && !schedule.isLocked)
     for (const run of open) if (await cancel(services, tx, schedule, run.id)) cancelled.push(run.id);
   if (nextMs === null) return await pause(services, tx, schedule, "ended", null);
-  const lookMs = waitingMs === null ? nextMs : Math.min(nextMs, nowMs + limits.scheduleQueuedMs);
+  const queuedLookMs = waitingMs === null ? Infinity : nowMs + limits.scheduleQueuedMs;
+  const lookMs = Math.min(beginsAt(nextMs), queuedLookMs);
   await moveSchedule(tx, id, { nextMs, queuedMs: waitingMs, lookMs });
   return { accountId, cancelled };
 }

@@ -7,6 +7,7 @@ import { insertManualFire, pauseSchedule } from "#db/schedules/schedule-fires.ts
 import { findLockedUntil, lockScheduleOfId, resumeSchedule, type Schedule } from "#db/schedules/schedules.ts";
 import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { Problem } from "#domain/problem.ts";
+import { spread } from "#domain/schedule-jitter.ts";
 import { must } from "#lib/assert.ts";
 import { readCron } from "#lib/cron.ts";
 import type { Signing } from "#lib/signing.ts";
@@ -51,10 +52,10 @@ export async function resumeScheduleById(
       async () => await checkTrigger(tx, { account, keyId: null }, version, readTriggerBody(trigger)),
     );
     const read = readCron(cron, timeZone);
-    const nextMs = "problem" in read ? null : read.times.next(await readAccountClock(tx, accountId));
-    if (nextMs === null)
+    const dueMs = "problem" in read ? null : read.times.next(await readAccountClock(tx, accountId));
+    if (dueMs === null || "problem" in read)
       throw new OperatorError(`The schedule ${id} has no time any more: change its times.`);
-    await resumeSchedule(tx, id, nextMs);
+    await resumeSchedule(tx, id, { dueMs, beginsAtMs: spread(schedule, read.times.next)(dueMs) });
     await audit(
       services,
       tx,

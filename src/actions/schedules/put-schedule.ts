@@ -10,6 +10,7 @@ import {
 import { limits } from "#domain/limits.ts";
 import { invalidField, notFound, Problem } from "#domain/problem.ts";
 import { isScheduleKey, type MissedRule, type OverlapRule } from "#domain/schedule.ts";
+import { readJitter } from "#domain/schedule-jitter.ts";
 import { must } from "#lib/assert.ts";
 import { readCron, type CronTimes } from "#lib/cron.ts";
 import { canonicalJsonText, type JsonTree } from "#lib/json-text.ts";
@@ -24,6 +25,7 @@ export interface ScheduleRequest {
   readonly timeZone: string;
   readonly missed: MissedRule;
   readonly overlap: OverlapRule;
+  readonly jitter: string;
   readonly trigger: ReadonlyMap<string, JsonTree>;
 }
 
@@ -43,8 +45,10 @@ export async function putSchedule(
   const trigger = Buffer.from(canonicalJsonText(request.trigger as JsonTree), "utf8");
   if (trigger.length > limits.scheduleTriggerBytesMax)
     throw invalidField("trigger", `\`trigger\` has more than ${limits.scheduleTriggerBytesMax} bytes.`);
-  const { cron, timeZone, missed, overlap } = request;
-  const asked = { key, version, times, cron: cron.trim(), timeZone, missed, overlap, trigger };
+  if (readJitter(request.jitter) === undefined)
+    throw invalidField("jitter", "`jitter` must be a duration of at most 1d, such as 90s or 10m.");
+  const { cron, timeZone, missed, overlap, jitter } = request;
+  const asked = { key, version, times, cron: cron.trim(), timeZone, missed, overlap, jitter, trigger };
   const writer = {
     account: caller.account,
     keyId: caller.keyId,

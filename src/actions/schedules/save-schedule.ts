@@ -9,6 +9,7 @@ import {
   lockSchedule,
   setScheduleCredentials,
   updateSchedule,
+  type NextRun,
   type Schedule,
   type ScheduleTerms,
 } from "#db/schedules/schedules.ts";
@@ -16,6 +17,7 @@ import type { AuditActor } from "#domain/audit.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { Problem } from "#domain/problem.ts";
+import { spread } from "#domain/schedule-jitter.ts";
 import { must } from "#lib/assert.ts";
 import type { CronTimes } from "#lib/cron.ts";
 import { newId } from "#lib/new-id.ts";
@@ -60,13 +62,13 @@ export async function saveSchedule(
   const { id, action } = await save(tx, writer, asked);
   if (action === null) return null;
   await setScheduleCredentials(tx, id, credentialIds);
-  const { timeZone, missed, overlap } = asked;
+  const { timeZone, missed, overlap, jitter } = asked;
   await recordAudit(tx, audit, {
     accountId: account.id,
     actor: writer.actor,
     action,
     subjectId: id,
-    detail: { blueprint: asked.version.blueprint.key, time_zone: timeZone, missed, overlap },
+    detail: { blueprint: asked.version.blueprint.key, time_zone: timeZone, missed, overlap, jitter },
   });
   return action;
 }
@@ -88,7 +90,12 @@ async function save(tx: Database, writer: ScheduleWriter, asked: AskedSchedule):
   const nextMs = must(times.next(await readAccountClock(tx, accountId)), "a time to come");
   const id = newId(ID_PREFIX.schedule);
   const { isFromDocument } = writer;
-  const row = { ...terms, id, accountId, key, blueprintId: version.id, isFromDocument, nextMs };
+  const nextOf = (scheduleId: string, dueMs: number): NextRun => ({
+    dueMs,
+    beginsAtMs: spread({ id: scheduleId, jitter: terms.jitter }, times.next)(dueMs),
+  });
+  const next = nextOf(id, nextMs);
+  const row = { ...terms, id, accountId, key, blueprintId: version.id, isFromDocument, next };
   if (await insertSchedule(tx, row)) {
     if ((await countSchedules(tx, accountId)) > limits.schedulesMax)
       throw new Problem("validation_error", `The account has ${limits.schedulesMax} schedules, the maximum.`);
@@ -108,7 +115,7 @@ async function save(tx: Database, writer: ScheduleWriter, asked: AskedSchedule):
     ...terms,
     blueprintId: version.id,
     isFromDocument,
-    nextMs: current.pausedReason === "operator" ? null : keptMs,
+    next: current.pausedReason === "operator" ? null : nextOf(current.id, keptMs),
   });
   return { id: current.id, action: "schedule.update" };
 }
@@ -120,4 +127,5 @@ const isSame = (current: Schedule, { isFromDocument }: ScheduleWriter, asked: As
   current.timeZone === asked.timeZone &&
   current.missed === asked.missed &&
   current.overlap === asked.overlap &&
+  current.jitter === asked.jitter &&
   current.trigger.equals(asked.trigger);

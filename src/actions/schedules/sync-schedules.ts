@@ -5,6 +5,7 @@ import type { Database } from "#db/connection/pool.ts";
 import { deleteSchedule, listDocumentSchedules, type Schedule } from "#db/schedules/schedules.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { Problem } from "#domain/problem.ts";
+import { readJitter } from "#domain/schedule-jitter.ts";
 import type { DocumentSchedule } from "#domain/schedule-documents.ts";
 import { must } from "#lib/assert.ts";
 import { readCron } from "#lib/cron.ts";
@@ -56,6 +57,8 @@ export async function syncSchedules(
 function askedOf(version: BlueprintVersion, schedule: DocumentSchedule) {
   const read = readCron(schedule.cron, schedule.timeZone);
   if ("problem" in read) throw refusal(version, schedule, `\`${read.wrong}\` ${read.problem}`);
+  if (readJitter(schedule.jitter) === undefined)
+    throw refusal(version, schedule, "`jitter` must be at most 1d.");
   return { ...schedule, version, times: read.times, trigger: triggerBytes(schedule.trigger) };
 }
 

@@ -22,6 +22,7 @@ const schedule = {
   time_zone: text("An IANA time zone."),
   missed: oneOf(MISSED_RULES, "What becomes of times that passed while no worker was there."),
   overlap: oneOf(OVERLAP_RULES, "What becomes of a time at which an earlier run has not ended."),
+  jitter: text("How long after its time a run may begin, such as `10m`; `0`: it begins at its time."),
   is_from_document: Type.Boolean({
     description: "Whether the Blueprint's document has it, which alone changes it.",
   }),

@@ -14,6 +14,7 @@ export interface SeenSchedule {
   readonly timeZone: string;
   readonly missed: MissedRule;
   readonly overlap: OverlapRule;
+  readonly jitter: string;
   readonly isFromDocument: boolean;
   readonly nextAt: Date | null;
   readonly pausedReason: PauseReason | null;
@@ -28,7 +29,7 @@ export interface SeenSchedule {
 }
 
 const SEEN = `schedule.id, account.slug as account, schedule.key, blueprint.key as blueprint, schedule.cron,
-  schedule.time_zone as "timeZone", schedule.missed, schedule.overlap, schedule.is_from_document as "isFromDocument",
+  schedule.time_zone as "timeZone", schedule.missed, schedule.overlap, schedule.jitter, schedule.is_from_document as "isFromDocument",
   schedule.next_at as "nextAt", schedule.paused_reason as "pausedReason", schedule.paused_detail as "pausedDetail",
   schedule.paused_at as "pausedAt", schedule.created_at as "createdAt", schedule.updated_at as "updatedAt",
   ${LOCKED_UNTIL} as "lockedUntil", fire.due_at as "lastDueAt", fire.outcome as "lastOutcome", fire.run_id as "lastRunId"`;

@@ -21,6 +21,7 @@ export interface DueSchedule {
   readonly timeZone: string;
   readonly missed: MissedRule;
   readonly overlap: OverlapRule;
+  readonly jitter: string;
   readonly trigger: Buffer;
   readonly nextMs: number;
   readonly queuedMs: number | null;
@@ -35,7 +36,7 @@ export async function lockDueSchedule(tx: Database, id: string): Promise<DueSche
   const rows = await tx.query<DueSchedule>({
     name: "lock_due_schedule",
     text: `select schedule.id, schedule.account_id as "accountId", blueprint.key as "blueprintKey", cron, time_zone as "timeZone",
-        missed, overlap, trigger, (extract(epoch from next_at) * 1000)::float8 as "nextMs",
+        missed, overlap, jitter, trigger, (extract(epoch from next_at) * 1000)::float8 as "nextMs",
         (extract(epoch from queued_at) * 1000)::float8 as "queuedMs", (extract(epoch from app_now() + ${CLOCK_AHEAD}) * 1000)::float8 as "nowMs",
         exists (select from schedule_credential used join credential on credential.id = used.credential_id
           where used.schedule_id = schedule.id and login_locked_until > app_now()) as "isLocked",

@@ -8,6 +8,8 @@ export interface ScheduleTerms {
   readonly timeZone: string;
   readonly missed: MissedRule;
   readonly overlap: OverlapRule;
+  /** A duration, such as `10m`. */
+  readonly jitter: string;
   /** Canonical JSON. */
   readonly trigger: Buffer;
 }
@@ -37,7 +39,7 @@ export interface ShownSchedule extends Schedule {
 }
 
 const COLUMNS = `schedule.id, schedule.account_id as "accountId", schedule.key, blueprint.key as "blueprintKey", schedule.cron,
-  schedule.time_zone as "timeZone", schedule.missed, schedule.overlap, schedule.trigger, schedule.next_at as "nextAt",
+  schedule.time_zone as "timeZone", schedule.missed, schedule.overlap, schedule.jitter, schedule.trigger, schedule.next_at as "nextAt",
   schedule.queued_at as "queuedAt", schedule.paused_reason as "pausedReason", schedule.paused_detail as "pausedDetail",
   schedule.is_from_document as "isFromDocument", schedule.created_at as "createdAt", schedule.updated_at as "updatedAt"`;
 
@@ -117,6 +119,12 @@ export async function countSchedules(db: Database, accountId: string): Promise<n
   return rows[0]?.total ?? 0;
 }
 
+/** Its next time, and when the run of that begins. */
+export interface NextRun {
+  readonly dueMs: number;
+  readonly beginsAtMs: number;
+}
+
 /** False: the account has a schedule of this key already. */
 export async function insertSchedule(
   tx: Database,
@@ -126,17 +134,31 @@ export async function insertSchedule(
     readonly key: string;
     readonly blueprintId: string;
     readonly isFromDocument: boolean;
-    readonly nextMs: number;
+    readonly next: NextRun;
   },
 ): Promise<boolean> {
-  const { id, accountId, key, blueprintId, isFromDocument, nextMs } = schedule;
-  const { cron, timeZone, missed, overlap, trigger } = schedule;
+  const { id, accountId, key, blueprintId, isFromDocument, next } = schedule;
+  const { cron, timeZone, missed, overlap, jitter, trigger } = schedule;
   const rows = await tx.query(
-    `insert into schedule (id, account_id, key, blueprint_id, cron, time_zone, missed, overlap, trigger, is_from_document, next_at, look_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, to_timestamp($10::float8 / 1000),
-       to_timestamp($10::float8 / 1000) - (select clock_ahead_ms * interval '1 ms' from account where account.id = $2))
+    `insert into schedule (id, account_id, key, blueprint_id, cron, time_zone, missed, overlap, jitter, trigger, is_from_document, next_at, look_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000),
+       to_timestamp($13::float8 / 1000) - (select clock_ahead_ms * interval '1 ms' from account where account.id = $2))
      on conflict do nothing returning 1`,
-    [id, accountId, key, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs, isFromDocument],
+    [
+      id,
+      accountId,
+      key,
+      blueprintId,
+      cron,
+      timeZone,
+      missed,
+      overlap,
+      jitter,
+      trigger,
+      isFromDocument,
+      next.dueMs,
+      next.beginsAtMs,
+    ],
   );
   return rows.length > 0;
 }
@@ -151,26 +173,47 @@ export async function updateSchedule(
   terms: ScheduleTerms & {
     readonly blueprintId: string;
     readonly isFromDocument: boolean;
-    readonly nextMs: number | null;
+    readonly next: NextRun | null;
   },
 ): Promise<void> {
-  const { blueprintId, isFromDocument, cron, timeZone, missed, overlap, trigger, nextMs } = terms;
+  const { blueprintId, isFromDocument, cron, timeZone, missed, overlap, jitter, trigger, next } = terms;
   await tx.query(
-    `update schedule set blueprint_id = $2, cron = $3, time_zone = $4, missed = $5, overlap = $6, trigger = $7, is_from_document = $9,
-       ${BEGIN_AT("$8")}, queued_at = null, updated_at = app_now()
+    `update schedule set blueprint_id = $4, cron = $5, time_zone = $6, missed = $7, overlap = $8, jitter = $9, trigger = $10,
+       is_from_document = $11, ${BEGIN}, queued_at = null, updated_at = app_now()
      where id = $1`,
-    [id, blueprintId, cron, timeZone, missed, overlap, trigger, nextMs, isFromDocument],
+    [
+      id,
+      next?.dueMs ?? null,
+      next?.beginsAtMs ?? null,
+      blueprintId,
+      cron,
+      timeZone,
+      missed,
+      overlap,
+      jitter,
+      trigger,
+      isFromDocument,
+    ],
   );
 }
 
 /** A paused schedule continues with its next time. */
-export async function resumeSchedule(tx: Database, id: string, nextMs: number): Promise<void> {
-  await tx.query(`update schedule set ${BEGIN_AT("$2")}, updated_at = app_now() where id = $1`, [id, nextMs]);
+export async function resumeSchedule(
+  tx: Database,
+  id: string,
+  { dueMs, beginsAtMs }: NextRun,
+): Promise<void> {
+  await tx.query(`update schedule set ${BEGIN}, updated_at = app_now() where id = $1`, [
+    id,
+    dueMs,
+    beginsAtMs,
+  ]);
 }
 
-const BEGIN_AT = (ms: string): string => `next_at = to_timestamp(${ms}::float8 / 1000),
-  look_at = to_timestamp(${ms}::float8 / 1000) - ${CLOCK_AHEAD}, paused_reason = case when ${ms}::float8 is null then paused_reason end,
-  paused_detail = case when ${ms}::float8 is null then paused_detail end, paused_at = case when ${ms}::float8 is null then paused_at end`;
+/** `$2`: its next time, and `$3`: when the run of that begins; null: it stays paused. */
+const BEGIN = `next_at = to_timestamp($2::float8 / 1000), look_at = to_timestamp($3::float8 / 1000) - ${CLOCK_AHEAD},
+  paused_reason = case when $2::float8 is null then paused_reason end,
+  paused_detail = case when $2::float8 is null then paused_detail end, paused_at = case when $2::float8 is null then paused_at end`;
 
 export async function setScheduleCredentials(
   tx: Database,
