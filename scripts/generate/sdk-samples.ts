@@ -59,6 +59,12 @@ const CALLS: Readonly<Record<string, SdkCall>> = {
   },
   cancelRun: { method: "runs.cancel", arguments: ["runId"], options: KEYED, result: "run" },
   watchRun: { method: "runs.watch", arguments: ["runId"], result: "run", each: STATUS },
+  triggerBlueprintBatch: {
+    method: "blueprints.triggerBatch",
+    arguments: ["blueprintKey", "body"],
+    options: KEYED,
+    result: "batch",
+  },
   readTriggerSchema: { method: "blueprints.readSchema", arguments: ["blueprintKey"], result: "schema" },
   watchEvents: {
     method: "events.watch",

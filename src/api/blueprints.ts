@@ -1,21 +1,17 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { isPassingFailure } from "#actions/passing-failure.ts";
-import { findStored, replayIdentical, replayOrRun, type Stored } from "#actions/replay-or-run.ts";
+import { findStored, replayIdentical, type Stored } from "#actions/replay-or-run.ts";
+import { acceptTrigger } from "#actions/runs/accept-trigger.ts";
 import { describeTrigger } from "#actions/runs/describe-trigger.ts";
 import type { Caller, Services } from "#actions/services.ts";
-import {
-  findTriggeredBlueprint,
-  routingTableOf,
-  triggerRun,
-  triggerRunTogether,
-} from "#actions/runs/trigger-run.ts";
+import { findTriggeredBlueprint, routingTableOf } from "#actions/runs/trigger-run.ts";
 import { fingerprint, fingerprintOfBytes } from "#domain/idempotency.ts";
 import { ignoredKeys } from "#domain/trigger-routing.ts";
 import { inSpan, isTracing, readTraceparent } from "#lib/tracing.ts";
 import { enter } from "./enter.ts";
 import { sendAnswer, sendJson } from "./answer.ts";
 import { readIdempotencyKey } from "./read-idempotency-key.ts";
-import { readQueueOptions } from "./read-queue-options.ts";
+import { readQueueHeaders } from "./read-queue-options.ts";
 import { readTriggerBody } from "./read-trigger-body.ts";
 import { asksForIgnoredKeys, reportIgnoredKeys } from "./report-ignored-keys.ts";
 import { pathParameter, type Handler } from "./request.ts";
@@ -47,7 +43,7 @@ async function trigger(
   keyed.catch(() => {});
   const version = await findTriggeredBlueprint(services, caller, blueprintKey);
   const { key, stored } = await keyed;
-  const queue = readQueueOptions(request);
+  const queue = readQueueHeaders(request);
   const path = ["blueprints", blueprintKey, "trigger"];
   const fingerprintOf = (bytes: Buffer) => (beside: Buffer) =>
     fingerprintOfBytes("POST", path, bytes, beside);
@@ -58,35 +54,25 @@ async function trigger(
   // Also for a replay, whose body is the same, and for a refusal: a misspelled key may be the reason that metadata is missing.
   reportIgnoredKeys(request, reply, ignoredKeys(body.values.keys(), routingTableOf(version)));
   let kept: ReadonlySet<string> = new Set();
-  const place = services.quotas.open(caller.account.id);
-  let isMade = false;
   try {
-    const outcome = await replayOrRun(
-      services,
-      {
-        accountId: caller.account.id,
-        key,
-        stored,
-        fingerprint: () => fingerprint("POST", path, body.print()),
-        fingerprintOfBytes: body.bytes && fingerprintOf(body.bytes),
-      },
-      async (tx) => await triggerRun(tx, initiator, version, body.values, place, queue),
-      async (claim) =>
-        await triggerRunTogether(services, initiator, version, body.values, { claim, place, queue }),
-    );
+    const outcome = await acceptTrigger(services, initiator, version, {
+      key,
+      stored,
+      fingerprint: () => fingerprint("POST", path, body.print()),
+      fingerprintOfBytes: body.bytes && fingerprintOf(body.bytes),
+      body: body.values,
+      queue,
+    });
     if (!outcome.replayed) {
-      isMade = true;
       kept = routingTableOf(version).inputRefKeys;
       services.news.notifyRunnable([caller.account.id]);
     }
     return sendAnswer(reply, outcome);
   } catch (error) {
     // If the connection broke, the COMMIT may still have succeeded: the sweep removes files that no run refers to.
-    isMade = isPassingFailure(error);
-    if (isMade) kept = new Set(body.values.keys());
+    if (isPassingFailure(error)) kept = new Set(body.values.keys());
     throw error;
   } finally {
-    place.settle(isMade);
     // Files of a request that created no run are removed, and so are those under keys that the Blueprint ignores.
     await body.discard(kept);
   }

@@ -1,4 +1,4 @@
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { isPassingFailure } from "#actions/passing-failure.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError, type Log } from "#lib/log.ts";
@@ -51,20 +51,30 @@ function frameworkProblem(code: string, statusCode: number): Problem {
   });
 }
 
-/** Answers with the envelope; failures that the caller did not cause are logged by request id. */
-export function renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply {
+interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The envelope. */
+  readonly body: string;
+}
+
+/** What a caller is answered; failures that the caller did not cause are logged by request id. */
+export function describeProblem(log: Log, request: FastifyRequest, error: unknown): ProblemAnswer {
   const problem = problemOf(error);
   if (problem.status >= 500) {
     log.error(
-      { requestId: reply.request.id, route: reply.request.routeOptions.url, ...describeError(problem.cause) },
+      { requestId: request.id, route: request.routeOptions.url, ...describeError(problem.cause) },
       "request failed",
     );
   }
-  return reply
-    .code(problem.status)
-    .headers(problem.headers)
-    .type("application/json; charset=utf-8")
-    .send(problemBody(problem));
+  const { status, headers } = problem;
+  return { status, headers, body: problemBody(problem) };
+}
+
+/** Answers with the envelope. */
+export function renderProblem(log: Log, reply: FastifyReply, error: unknown): FastifyReply {
+  const { status, headers, body } = describeProblem(log, reply.request, error);
+  return reply.code(status).headers(headers).type("application/json; charset=utf-8").send(body);
 }
 
 /** A complete answer, as bytes on the socket, when the HTTP parser refuses the input before there is a request. */

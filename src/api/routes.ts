@@ -15,6 +15,7 @@ import type { Handler } from "./request.ts";
 import { getRunEvents } from "./run-events.ts";
 import { deleteScheduleByKey, getSchedule, putScheduleByKey } from "./schedules.ts";
 import { getTestClock, putTestClockTo } from "./test-clock.ts";
+import { postTriggerBatch } from "./trigger-batch.ts";
 
 /** The public API in the interface's order, followed by this service's extensions. */
 export function registerApi(app: FastifyInstance, services: Services): void {
@@ -47,6 +48,7 @@ export function registerApi(app: FastifyInstance, services: Services): void {
       api.get("/embedded-credential-sessions/:id", by(getEmbeddedSession));
       api.post("/blueprint-runs/:runId/cancel", by(postRunCancel));
       api.get("/blueprint-runs/:runId/events", by(getRunEvents));
+      api.post("/blueprints/:blueprintKey/trigger-batch", by(postTriggerBatch));
       api.get("/blueprints/:blueprintKey/schema", by(getTriggerSchema));
       api.get("/events", by(getEvents));
       api.put("/schedules/:scheduleKey", by(putScheduleByKey));

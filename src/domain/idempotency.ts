@@ -1,14 +1,16 @@
 import { hash } from "node:crypto";
 import { limits } from "./limits.ts";
 
-/** The reason for refusing a header, or null. Spec, Limits: any non-empty string up to 255 characters (Unicode code points). */
-export function checkIdempotencyKey(values: readonly string[]): string | null {
-  if (values.length > 1) return "The header Idempotency-Key must be sent once.";
+/** The reason for refusing a key, or null. `name`: what it was sent as. Spec, Limits: any non-empty string up to 255 characters (Unicode code points). */
+export function checkIdempotencyKey(
+  values: readonly string[],
+  name = "The header Idempotency-Key",
+): string | null {
+  if (values.length > 1) return `${name} must be sent once.`;
   const key = values[0] ?? "";
-  if (key.trim() === "")
-    return "The header Idempotency-Key must not be empty; omit it to send the request without one.";
+  if (key.trim() === "") return `${name} must not be empty; omit it to send the request without one.`;
   if (Array.from(key).length > limits.idempotencyKeyCharactersMax) {
-    return `The header Idempotency-Key must have at most ${limits.idempotencyKeyCharactersMax} characters.`;
+    return `${name} must have at most ${limits.idempotencyKeyCharactersMax} characters.`;
   }
   return null;
 }

@@ -30,6 +30,9 @@ export const limits = {
   runDelayMsMax: 30 * 86_400_000,
   runExpiryMsMax: 60 * 86_400_000,
   runPriorityMax: 10,
+  /** docs/api.md#many-triggers-in-one-request: those of a request, and how many of them are executed at once. */
+  triggerBatchMax: 1_000,
+  triggerBatchChunk: 100,
 
   /** docs/schedules.md. */
   schedulesMax: 100_000,

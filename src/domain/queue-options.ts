@@ -14,9 +14,17 @@ export const QUEUE_HEADERS = ["Latchkey-Delay", "Latchkey-Priority", "Latchkey-E
 export type QueueHeader = (typeof QUEUE_HEADERS)[number];
 
 interface Refused {
-  readonly header: QueueHeader;
+  readonly name: string;
   readonly problem: string;
 }
+
+/** What the options are called where they were sent. */
+type Names = Readonly<Record<QueueHeader, string>>;
+const HEADER_NAMES: Names = {
+  "Latchkey-Delay": "Latchkey-Delay",
+  "Latchkey-Priority": "Latchkey-Priority",
+  "Latchkey-Expires-In": "Latchkey-Expires-In",
+};
 
 const DELAY_SECONDS_MAX = limits.runDelayMsMax / 1_000;
 const EXPIRY_SECONDS_MAX = limits.runExpiryMsMax / 1_000;
@@ -25,26 +33,30 @@ const { runPriorityMax } = limits;
 /** Reads the headers; a header that was not sent is undefined. Blanks around a value do not count (RFC 9110, 5.5). */
 export function readQueueOptions(
   sent: Readonly<Record<QueueHeader, string | undefined>>,
+  names: Names = HEADER_NAMES,
 ): { readonly options: QueueOptions } | { readonly refused: Refused } {
   const delay = wholeNumber(sent["Latchkey-Delay"], 0, DELAY_SECONDS_MAX);
   if (delay === undefined)
-    return refuse("Latchkey-Delay", `must be a whole number of seconds from 0 to ${DELAY_SECONDS_MAX}.`);
+    return refuse(
+      names["Latchkey-Delay"],
+      `must be a whole number of seconds from 0 to ${DELAY_SECONDS_MAX}.`,
+    );
   const priority = wholeNumber(sent["Latchkey-Priority"], -runPriorityMax, runPriorityMax);
   if (priority === undefined)
     return refuse(
-      "Latchkey-Priority",
+      names["Latchkey-Priority"],
       `must be a whole number from ${-runPriorityMax} to ${runPriorityMax}.`,
     );
   const expiresIn = wholeNumber(sent["Latchkey-Expires-In"], 1, EXPIRY_SECONDS_MAX);
   if (expiresIn === undefined)
     return refuse(
-      "Latchkey-Expires-In",
+      names["Latchkey-Expires-In"],
       `must be a whole number of seconds from 1 to ${EXPIRY_SECONDS_MAX}.`,
     );
   if (expiresIn !== null && expiresIn <= (delay ?? 0))
     return refuse(
-      "Latchkey-Expires-In",
-      "must be greater than `Latchkey-Delay`: otherwise the run could never begin.",
+      names["Latchkey-Expires-In"],
+      `must be greater than \`${names["Latchkey-Delay"]}\`: otherwise the run could never begin.`,
     );
   return {
     options: {
@@ -55,9 +67,7 @@ export function readQueueOptions(
   };
 }
 
-const refuse = (header: QueueHeader, problem: string) => ({
-  refused: { header, problem: `\`${header}\` ${problem}` },
-});
+const refuse = (name: string, problem: string) => ({ refused: { name, problem: `\`${name}\` ${problem}` } });
 
 /** null: not sent. undefined: not a whole number within the limits. */
 function wholeNumber(text: string | undefined, least: number, most: number): number | null | undefined {

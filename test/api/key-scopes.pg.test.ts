@@ -22,6 +22,7 @@ const SCOPE_OF: Readonly<Record<string, KeyScope>> = {
   deleteSchedule: "runs",
   readTestClock: "runs",
   putTestClock: "runs",
+  triggerBlueprintBatch: "runs",
   readTriggerSchema: "runs",
   watchEvents: "events",
 };

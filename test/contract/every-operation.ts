@@ -11,6 +11,10 @@ export async function everyOperation(as: Caller): Promise<readonly (readonly [st
     ["readCredentialSession", await as.get("/credential-sessions/sess_0000000000000000000000000000")],
     ["deleteCredential", await as.delete("/credentials/cred_0000000000000000000000000000")],
     ["triggerBlueprint", await as.post(`/blueprints/${BLUEPRINT}/trigger`, TRIGGER)],
+    [
+      "triggerBlueprintBatch",
+      await as.post(`/blueprints/${BLUEPRINT}/trigger-batch`, { triggers: [{ trigger: TRIGGER }] }),
+    ],
     ["readRunStatus", await as.get("/blueprint-runs/run_0000000000000000000000000000/status")],
     ["readRunResults", await as.get("/blueprint-runs/run_0000000000000000000000000000/results")],
     [

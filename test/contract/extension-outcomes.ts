@@ -147,10 +147,28 @@ async function seeTestClock({ caller, tester }: Scene): Promise<void> {
     checkRefusal("putTestClock", 422, await tester.put(path, { now: wrong }), ["now invalid_input_data"]);
 }
 
+async function seeTriggerBatch({ caller, stranger, limited }: Scene): Promise<void> {
+  const path = `/blueprints/${BLUEPRINT}/trigger-batch`;
+  const credential_id = await connect(caller, STRATEGY, { note: "n" });
+  const batch = { triggers: [{ trigger: { ...TRIGGER, credential_id }, priority: 1 }, { trigger: {} }] };
+  const { answers } = check("triggerBlueprintBatch", 200, await caller.post(path, batch));
+  assert.deepEqual(
+    (answers as readonly { status: number }[]).map(({ status }) => status),
+    [202, 400],
+  );
+  checkRefusal("triggerBlueprintBatch", 403, await limited.post(path, batch));
+  checkRefusal("triggerBlueprintBatch", 404, await stranger.post(path, batch));
+  checkRefusal("triggerBlueprintBatch", 413, await caller.post(path, { triggers: ["x".repeat(5_242_880)] }));
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  checkRefusal("triggerBlueprintBatch", 415, await caller.post(path, "triggers=x", form));
+  checkRefusal("triggerBlueprintBatch", 422, await caller.post(path, {}), ["triggers invalid_input_data"]);
+}
+
 /** The operations on schedules, on the test clock, and on the schema of a trigger. */
 export async function seeTriggerSchema(scene: Scene): Promise<void> {
   await seeTestClock(scene);
   await seeSchedules(scene);
+  await seeTriggerBatch(scene);
   const { caller, stranger, limited } = scene;
   const schema = check("readTriggerSchema", 200, await caller.get(`/blueprints/${BLUEPRINT}/schema`));
   assert.deepEqual(schema.required, ["purchase_order"]);

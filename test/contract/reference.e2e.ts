@@ -89,7 +89,7 @@ test("the reader's language is shown alone and remembered, Copy copies it, and t
 
   await page.keyboard.press("/");
   await page.keyboard.type("schedule cron");
-  await page.getByText(/^\d of 19 operations$/).waitFor();
+  await page.getByText(/^\d of 20 operations$/).waitFor();
   assert.ok(await page.locator("#putSchedule").isVisible());
   assert.equal(await page.locator("#cancelRun").isVisible(), false);
   assert.equal(await page.locator('nav a[href="#cancelRun"]').isVisible(), false);

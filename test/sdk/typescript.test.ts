@@ -49,6 +49,7 @@ test("every operation of the contract is reached, with its method and path", asy
   await latchkey.credentialSessions.read("{id}");
   await latchkey.credentials.delete("{credentialId}");
   await latchkey.blueprints.trigger("{blueprintKey}");
+  await latchkey.blueprints.triggerBatch("{blueprintKey}", { triggers: [{}] });
   await latchkey.blueprints.readSchema("{blueprintKey}");
   await latchkey.runs.readStatus("{runId}");
   await latchkey.runs.readResults("{runId}");

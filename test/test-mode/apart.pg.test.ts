@@ -101,6 +101,15 @@ const REFUSED: Readonly<
     async (by, { credential }) =>
       await by.post(`/blueprints/${BLUEPRINT}/trigger`, { ...TRIGGER, credential_id: credential }),
   ],
+  triggerBlueprintBatch: [
+    UNKNOWN_CREDENTIAL,
+    async (by, { credential }) => {
+      const trigger = { ...TRIGGER, credential_id: credential };
+      const sent = await by.post(`/blueprints/${BLUEPRINT}/trigger-batch`, { triggers: [{ trigger }] });
+      const [answer] = sent.body.answers;
+      return { ...sent, status: answer.status, body: answer.body };
+    },
+  ],
   readRunStatus: [UNKNOWN, async (by, { run }) => await by.get(`/blueprint-runs/${run}/status`)],
   readRunResults: [UNKNOWN, async (by, { runKey }) => await by.get(`/blueprint-runs/${runKey}/results`)],
   readEmbeddedCredentialSession: [

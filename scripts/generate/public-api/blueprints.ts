@@ -41,7 +41,7 @@ const runName = (more: object) =>
   );
 
 /** Spec, POST /blueprints/{blueprintKey}/trigger: an open object with its reserved keys. Every other key belongs to the Blueprint. */
-const triggerRequest = Type.Object(
+export const triggerRequest = Type.Object(
   {
     credential_id: credentialIds(
       "The credentials with which the run logs in: one id, several ids separated by commas, or an array of ids.",
@@ -82,7 +82,7 @@ const triggerForm = Type.Object(
   },
 );
 
-const runAccepted = Type.Object(
+export const runAccepted = Type.Object(
   {
     id: id("run", "The run's id."),
     run_key: runKey,
@@ -93,7 +93,7 @@ const runAccepted = Type.Object(
 
 export type RunAcceptedBody = Static<typeof runAccepted>;
 
-const accepted: RunAcceptedBody = { id: EXAMPLE.run, run_key: EXAMPLE.runKey, status: "queued" };
+export const accepted: RunAcceptedBody = { id: EXAMPLE.run, run_key: EXAMPLE.runKey, status: "queued" };
 
 export const triggerBlueprint: Operation = {
   id: "triggerBlueprint",

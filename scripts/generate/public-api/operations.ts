@@ -11,6 +11,7 @@ import { watchRun } from "./run-events.ts";
 import { readRunResults } from "./run-results.ts";
 import { deleteSchedule, putSchedule, readSchedule } from "./schedules.ts";
 import { putTestClock, readTestClock } from "./test-clock.ts";
+import { triggerBlueprintBatch } from "./trigger-batch.ts";
 import { readTriggerSchema } from "./trigger-schema.ts";
 
 /** Every operation: the interface's in its order, then ours. */
@@ -25,6 +26,7 @@ export const OPERATIONS: readonly Operation[] = [
   readEmbeddedSession,
   cancelRun,
   watchRun,
+  triggerBlueprintBatch,
   readTriggerSchema,
   watchEvents,
   putSchedule,

@@ -28,6 +28,8 @@ from ._types import (
     Schedule,
     ScheduleRequest,
     TestClockRequest,
+    TriggerBatchAnswers,
+    TriggerBatchRequest,
 )
 from ._types import TestClock as Clock
 
@@ -318,6 +320,26 @@ class Blueprints:
             return _request.json_of(response)
 
         return self._connection.send(call, read)
+
+    def trigger_batch(
+        self,
+        blueprint_key: str,
+        batch: TriggerBatchRequest,
+        *,
+        idempotency_key: str | None = None,
+    ) -> TriggerBatchAnswers:
+        """Sends up to 1,000 triggers in one request.
+
+        Each is answered by itself, in their order: look at the `status` of each. A trigger without an
+        `idempotency_key` is identified by the key of the call and its place.
+        """
+        call = Call(
+            "triggerBlueprintBatch",
+            {"blueprintKey": blueprint_key},
+            body=batch,
+            idempotency_key=idempotency_key,
+        )
+        return self._connection.json(call)
 
     def read_schema(self, blueprint_key: str) -> dict[str, Any]:
         """The JSON Schema (2020-12) of the trigger's input."""

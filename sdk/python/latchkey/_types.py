@@ -382,6 +382,42 @@ class TestClockRequest(TypedDict):
     #: The time to move to, at most 400 days ahead. A time that has passed changes nothing.
     now: str
 
+class TriggerBatchAnswer(TypedDict):
+    """What the trigger would have been answered by itself."""
+
+    #: The status of the trigger: `202`, or that of its refusal.
+    status: int
+    #: Whether its idempotency key was used before, and this is the answer of that time.
+    replayed: bool
+    #: When it may be sent again, where that is known; otherwise `null`.
+    retry_after_seconds: Union[int, None]
+    body: Union[RunAccepted, ErrorEnvelope]
+
+class TriggerBatchAnswers(TypedDict):
+    """The answers to a batch."""
+
+    #: One for each trigger, in their order.
+    answers: list[TriggerBatchAnswer]
+
+class TriggerBatchItem(TypedDict):
+    """One trigger: its body, and what are headers of a single trigger. What it does not say is as the request's headers say."""
+
+    #: As the header of a single trigger.
+    idempotency_key: NotRequired[str]
+    #: As the header `Latchkey-Delay`.
+    delay_seconds: NotRequired[int]
+    #: As the header `Latchkey-Priority`.
+    priority: NotRequired[int]
+    #: As the header `Latchkey-Expires-In`.
+    expires_in_seconds: NotRequired[int]
+    trigger: NotRequired[TriggerRequest]
+
+class TriggerBatchRequest(TypedDict):
+    """Triggers of one Blueprint."""
+
+    #: 1 to 1000 triggers. They are checked and answered one by one.
+    triggers: list[TriggerBatchItem]
+
 #: Events as webhooks have them: the type of each is its `type`, its `id` is the `webhook-id`, and its `data` is one line with the JSON of the webhook's body. Lines that begin with `:` are comments and must be ignored.
 AccountEventStream = str
 
@@ -415,6 +451,7 @@ OPERATIONS: dict[str, tuple[str, str, bool]] = {
     "readEmbeddedCredentialSession": ("GET", "/embedded-credential-sessions/{id}", True),
     "cancelRun": ("POST", "/blueprint-runs/{runId}/cancel", True),
     "watchRun": ("GET", "/blueprint-runs/{runId}/events", True),
+    "triggerBlueprintBatch": ("POST", "/blueprints/{blueprintKey}/trigger-batch", True),
     "readTriggerSchema": ("GET", "/blueprints/{blueprintKey}/schema", True),
     "watchEvents": ("GET", "/events", True),
     "putSchedule": ("PUT", "/schedules/{scheduleKey}", True),

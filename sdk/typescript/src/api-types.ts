@@ -401,6 +401,42 @@ export interface TestClockRequest {
   readonly now: string;
 }
 
+/** What the trigger would have been answered by itself. */
+export interface TriggerBatchAnswer {
+  /** The status of the trigger: `202`, or that of its refusal. */
+  readonly status: number;
+  /** Whether its idempotency key was used before, and this is the answer of that time. */
+  readonly replayed: boolean;
+  /** When it may be sent again, where that is known; otherwise `null`. */
+  readonly retry_after_seconds: number | null;
+  readonly body: RunAccepted | ErrorEnvelope;
+}
+
+/** The answers to a batch. */
+export interface TriggerBatchAnswers {
+  /** One for each trigger, in their order. */
+  readonly answers: readonly TriggerBatchAnswer[];
+}
+
+/** One trigger: its body, and what are headers of a single trigger. What it does not say is as the request's headers say. */
+export interface TriggerBatchItem {
+  /** As the header of a single trigger. */
+  readonly idempotency_key?: string | undefined;
+  /** As the header `Latchkey-Delay`. */
+  readonly delay_seconds?: number | undefined;
+  /** As the header `Latchkey-Priority`. */
+  readonly priority?: number | undefined;
+  /** As the header `Latchkey-Expires-In`. */
+  readonly expires_in_seconds?: number | undefined;
+  readonly trigger?: TriggerRequest | undefined;
+}
+
+/** Triggers of one Blueprint. */
+export interface TriggerBatchRequest {
+  /** 1 to 1000 triggers. They are checked and answered one by one. */
+  readonly triggers: readonly TriggerBatchItem[];
+}
+
 /** The same keys as parts: the part's name is the key. An INPUT may be a file part or an inline string; a request may contain both kinds. */
 export interface TriggerForm {
   /** One id, or several separated by commas; a repeated part adds to the list. */
@@ -453,6 +489,8 @@ export const OPERATIONS = {
   cancelRun: {"method":"POST","path":"/blueprint-runs/{runId}/cancel","isVersioned":true},
   /** Watch a run */
   watchRun: {"method":"GET","path":"/blueprint-runs/{runId}/events","isVersioned":true},
+  /** Trigger many runs */
+  triggerBlueprintBatch: {"method":"POST","path":"/blueprints/{blueprintKey}/trigger-batch","isVersioned":true},
   /** Read the schema of a trigger */
   readTriggerSchema: {"method":"GET","path":"/blueprints/{blueprintKey}/schema","isVersioned":true},
   /** Watch the account's events */

@@ -1,4 +1,10 @@
-import type { RunAccepted, TriggerRequest, TriggerSchema } from "./api-types.ts";
+import type {
+  RunAccepted,
+  TriggerBatchAnswers,
+  TriggerBatchRequest,
+  TriggerRequest,
+  TriggerSchema,
+} from "./api-types.ts";
 import {
   readJson,
   type Call,
@@ -49,6 +55,23 @@ export class Blueprints {
       const ignored = response.headers.get("ignored-keys");
       if (ignored !== null) onIgnoredKeys?.(ignored.split(",").map(readKey));
       return run;
+    });
+  }
+
+  /**
+   * Sends up to 1,000 triggers in one request. Each is answered by itself, in their order: look at the `status` of each. A trigger
+   * without an `idempotency_key` is identified by the key of the call and its place.
+   */
+  async triggerBatch(
+    blueprintKey: string,
+    batch: TriggerBatchRequest,
+    options?: WriteOptions,
+  ): Promise<TriggerBatchAnswers> {
+    return await this.#connection.json({
+      operation: "triggerBlueprintBatch",
+      parameters: { blueprintKey },
+      body: batch,
+      options,
     });
   }
 
