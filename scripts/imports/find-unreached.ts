@@ -4,6 +4,8 @@ import { reachable, type Graph } from "./graph.ts";
 /** What a process, a thread or a browser begins with, and what the program finds by scanning a folder. */
 const ENTRIES: readonly string[] = [
   "src/main.mjs",
+  // An image compiles with it what it contains.
+  "src/compile.mjs",
   "src/hosted/browser/*.ts",
   // What operators' own node files import: the package's export `latchkey/node`.
   "src/nodes/author.ts",

@@ -125,6 +125,9 @@ describe("the images", { skip: whyNoImages() ?? false, timeout: 3 * BUILD_MS }, 
       for (const folder of ["/opt/latchkey", "/etc", "/usr/local/bin"])
         assert.match(await shell(`touch ${folder}/probe 2>&1 || true`), /Read-only file system/);
       assert.equal(await shell("latchkey --version"), "0.1.0");
+      // The code was compiled when the image was built.
+      const accepted = "NODE_DEBUG_NATIVE=COMPILE_CACHE latchkey --version 2>&1 | grep -c 'was accepted'";
+      assert.ok(Number(await shell(accepted)) > 100);
       const { code, output } = await runSuite(
         ...(await optionsOf(installation, targetOrigin, `${url}/api/v1`)),
       );
