@@ -28,6 +28,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "five disks, each full under a load; instead the folder of the objects (blobs/full-disk) and the database (db/embedded-watch)",
   "test/flow/clock-jumps.pg.test.ts":
     "libfaketime, fetched from Debian; instead the database's clock (db/fences, worker/) and both in the simulator",
+  "test/audit/detached-installation.pg.test.ts":
+    "a workload, a kill, and a backup with its restore; instead two accounts' entries (audit/months) and the commands (cli/audit-months)",
   "test/backups/move.pg.test.ts":
     "an embedded server, and 500 MB of rows and objects; instead a restore between two databases, all rows compared (backups/backup)",
   "test/blobs/s3-store.test.ts":

@@ -3,28 +3,35 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { VerifiedAudit } from "#actions/audit/verify-audit.ts";
 import type { ExportLine } from "#actions/audit/export-audit.ts";
 import type { Composition } from "./composition.ts";
-import { CommandFailed, print, table, tell } from "./output.ts";
+import { CommandFailed, EXIT_CODES, print, table, tell } from "./output.ts";
 import { openOwnSigning } from "./own-signing.ts";
+import { openProgressBar } from "./progress-bar.ts";
 
 export function addAudit(program: Command, composition: Composition): void {
   const audit = program
     .command("audit")
-    .description("check and export the audit log")
+    .description("check and export the audit log, and remove exported months from the database")
     .addHelpText(
       "after",
-      "\nExamples:\n  latchkey audit verify\n  latchkey audit export --account acme --json",
+      "\nExamples:\n  latchkey audit verify\n  latchkey audit export --account acme --json\n  latchkey audit export --month 2026-08 --out 2026-08.ndjson",
     );
   audit
     .command("verify")
-    .description("verify every chain, and report the first place where it was tampered with")
+    .description(
+      "verify every chain, and report the first place where it was tampered with; or verify the file of an exported month, without a database",
+    )
+    .argument("[file]", "the file of an exported month")
     .option("--account <name>", "only this account's chain")
     .option("--checkpoints <file...>", "checkpoint files (default: the one in the data folder)")
+    .option("--public-key <key>", "of a file: the key that signed it (default: this installation's)")
     .option("--json", "print the findings as JSON")
     .addHelpText(
       "after",
-      "\nExample:\n  latchkey audit verify --checkpoints /mnt/backup/audit-checkpoints.ndjson",
+      "\nExamples:\n  latchkey audit verify --checkpoints /mnt/backup/audit-checkpoints.ndjson\n  latchkey audit verify 2026-08.ndjson",
     )
-    .action(async (options: VerifyOptions) => await verify(composition, options));
+    .action(async (file: string | undefined, options: VerifyOptions) =>
+      file === undefined ? await verify(composition, options) : await verifyFile(composition, file, options),
+    );
   audit
     .command("export")
     .description("print the entries with their proofs; docs/audit.md describes how to verify them offline")
@@ -35,16 +42,34 @@ export function addAudit(program: Command, composition: Composition): void {
       readSince,
     )
     .option("--json", "one JSON object per line")
+    .option("--month <month>", "all entries of a month that is over, such as 2026-08, signed; needs --out")
+    .option("--out <file>", "a new file for the month")
     .addHelpText(
       "after",
-      "\nExample:\n  latchkey audit export --account acme --since 2026-11-01 --json > acme.ndjson",
+      "\nExamples:\n  latchkey audit export --account acme --since 2026-11-01 --json > acme.ndjson\n" +
+        "  latchkey audit export --month 2026-08 --out 2026-08.ndjson",
     )
-    .action(async (options: ExportOptions) => await exportEntries(composition, options));
+    .action(async (options: ExportOptions) =>
+      options.month === undefined && options.out === undefined
+        ? await exportEntries(composition, options)
+        : await exportClosedMonth(composition, options),
+    );
+  audit
+    .command("detach")
+    .description(
+      "remove the entries of an exported month from the database, as its owner; the chains still verify afterwards",
+    )
+    .requiredOption("--month <month>", "the month, such as 2026-08")
+    .requiredOption("--file <file>", "the file that `audit export --month` wrote; it is verified first")
+    .option("--yes", "remove them; without it, only what would be removed is shown")
+    .addHelpText("after", "\nExample:\n  latchkey audit detach --month 2026-08 --file 2026-08.ndjson --yes")
+    .action(async (options: DetachOptions) => await detach(composition, options));
 }
 
 interface VerifyOptions {
   account?: string;
   checkpoints?: string[];
+  publicKey?: string;
   json?: boolean;
 }
 
@@ -52,9 +77,22 @@ interface ExportOptions {
   account?: string;
   since?: string;
   json?: boolean;
+  month?: string;
+  out?: string;
+}
+
+interface DetachOptions {
+  month: string;
+  file: string;
+  yes?: boolean;
 }
 
 async function verify(composition: Composition, options: VerifyOptions): Promise<void> {
+  if (options.publicKey !== undefined)
+    throw new CommandFailed(
+      "--public-key is for a file. Name the file of an exported month.",
+      EXIT_CODES.usage,
+    );
   const signing = openOwnSigning(composition);
   const { verifyAudit } = await import("#actions/audit/verify-audit.ts");
   const checkpointFiles = options.checkpoints ?? [
@@ -70,11 +108,12 @@ async function verify(composition: Composition, options: VerifyOptions): Promise
 }
 
 function describe({ chains, foreignCheckpoints }: VerifiedAudit): string {
-  const lines = chains.flatMap(({ chain, account, entries, open, findings }) => {
+  const lines = chains.flatMap(({ chain, account, entries, exported, open, findings }) => {
     const name = account ?? chain;
     const waiting = open > 0 ? `, ${open} not chained yet` : "";
+    const outside = exported.length > 0 ? `; in exported files: ${exported.join(", ")}` : "";
     return findings.length === 0
-      ? [`${name}: ${entries} entries verified${waiting}`]
+      ? [`${name}: ${entries} entries verified${waiting}${outside}`]
       : findings.map(({ fault, message }) => `${name}: ${fault}: ${message}`);
   });
   const foreign = foreignCheckpoints.map(
@@ -97,6 +136,89 @@ async function exportEntries(composition: Composition, options: ExportOptions): 
         if (options.json) for await (const line of lines) print(JSON.stringify(line));
         else print(await describeEntries(lines));
       }),
+  );
+}
+
+async function verifyFile(composition: Composition, file: string, options: VerifyOptions): Promise<void> {
+  if (options.account !== undefined || options.checkpoints !== undefined)
+    throw new CommandFailed(
+      "--account and --checkpoints are for the database. Leave them out to verify a file.",
+      EXIT_CODES.usage,
+    );
+  const publicKey = options.publicKey ?? openOwnSigning(composition).audit.publicKey;
+  const [{ verifyMonthFile }, { openAuditVerifier }] = await Promise.all([
+    import("#actions/audit/verify-month-file.ts"),
+    import("#lib/audit-keys.ts"),
+  ]);
+  const verifier = openKey(() => openAuditVerifier(publicKey));
+  const { month, chains, entries, sha256 } = await verifyMonthFile(file, verifier);
+  print(
+    options.json
+      ? JSON.stringify({ month, chains, entries, sha256 })
+      : `${file}: ${month}, ${entries} entries of ${chains} chains verified`,
+  );
+}
+
+function openKey<Key>(open: () => Key): Key {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new CommandFailed(
+      "--public-key must be the 43 characters that `latchkey audit export --json` shows as `public_key`.",
+      EXIT_CODES.usage,
+    );
+  }
+}
+
+async function exportClosedMonth(composition: Composition, options: ExportOptions): Promise<void> {
+  const { month, out: file, account, since } = options;
+  if (month === undefined || file === undefined || account !== undefined || since !== undefined)
+    throw new CommandFailed(
+      "A month is exported whole, into a new file: give --month and --out, without --account and --since.",
+      EXIT_CODES.usage,
+    );
+  const signing = openOwnSigning(composition);
+  const { exportMonth } = await import("#actions/audit/export-month.ts");
+  const bar = openProgressBar("Exporting entries");
+  const { chains, entries, sha256 } = await composition.withDatabase(
+    async (db) =>
+      await exportMonth(db, signing.audit, { month, file }, (done, total) => bar.show(done, total)),
+  );
+  bar.end();
+  print(
+    options.json
+      ? JSON.stringify({ file, month, chains, entries, sha256 })
+      : `Wrote ${file}: ${entries} entries of ${chains} chains. Keep it with the other months, apart from the database.`,
+  );
+}
+
+async function detach(composition: Composition, { month, file, yes }: DetachOptions): Promise<void> {
+  const signing = openOwnSigning(composition);
+  const { detachMonth, planDetaching } = await import("#actions/audit/detach-month.ts");
+  if (yes !== true) {
+    const { verified } = await composition.withDatabase(
+      async (db) => await planDetaching(db, signing.audit, { month, file }),
+    );
+    throw new CommandFailed(
+      `${verified.entries} entries of ${verified.chains} chains would be removed from the database; nothing was changed. Afterwards they are ` +
+        `only in ${file}: keep it in more than one place. Add --yes to remove them.`,
+    );
+  }
+  const bar = openProgressBar("Removing entries");
+  const { removed, kept, chains } = await composition.withDatabase(
+    async (db) =>
+      await detachMonth(db, signing.audit, {
+        month,
+        file,
+        onProgress: (done, total) => bar.show(done, total),
+      }),
+    { asOwner: true },
+  );
+  bar.end();
+  print(
+    `Removed ${removed} entries of ${month} from ${chains} chains. They are in ${file}, which this database can't replace.` +
+      (kept > 0 ? ` ${kept} entries that signed rows need are still in the database as well.` : ""),
   );
 }
 

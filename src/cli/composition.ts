@@ -55,11 +55,12 @@ export interface Composition {
   hasDatabase(): boolean;
   /**
    * Opens the database for one command and closes it afterwards; starts the embedded one when it is not running. Throws when there is
-   * no database yet, unless `create` is set, and when the schema is older, unless `migrates` is set.
+   * no database yet, unless `create` is set, and when the schema is older, unless `migrates` is set. `asOwner`: as the owner of the
+   * tables, who may do what the service must not.
    */
   withDatabase<T>(
     work: (db: Database) => Promise<T>,
-    options?: { readonly create?: boolean; readonly migrates?: boolean },
+    options?: { readonly create?: boolean; readonly migrates?: boolean; readonly asOwner?: boolean },
   ): Promise<T>;
   /** The migrations that the database lacks, in order. Changes nothing. */
   readMigrationPlan(): Promise<readonly string[]>;

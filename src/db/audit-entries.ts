@@ -207,12 +207,19 @@ export async function listChainEnds(db: Database): Promise<readonly ChainEnd[]> 
   return await db.query<ChainEnd>(`select chain, count, head from audit_chain order by chain`);
 }
 
-/** Every chain that has an entry or an end, with its account's slug (null: the installation's own). */
-export async function listChains(
-  db: Database,
-): Promise<readonly { readonly chain: string; readonly account: string | null }[]> {
-  return await db.query<{ chain: string; account: string | null }>(
-    `select found.chain, account.slug as account
+export interface ListedChain {
+  readonly chain: string;
+  /** Slug; null: the installation's own. */
+  readonly account: string | null;
+  /** Entries before this day are no longer in the database; null: all are. */
+  readonly exportedBefore: string | null;
+}
+
+/** Every chain that has an entry or an end. */
+export async function listChains(db: Database): Promise<readonly ListedChain[]> {
+  return await db.query<ListedChain>(
+    `select found.chain, account.slug as account,
+       (select to_char(max(month) + interval '1 month', 'YYYY-MM-DD') from audit_month where chain = found.chain) as "exportedBefore"
      from (select chain from audit_chain union select chain from audit_entry) found
      left join account on account.id = found.chain order by account.slug nulls first, found.chain`,
   );

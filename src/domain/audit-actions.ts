@@ -44,6 +44,7 @@ export const AUDIT_ACTIONS = [
   "run.purge",
   "write.decide",
   "review.decide",
+  "audit.detach",
   "backup.create",
   "backup.restore",
   "restore.reconcile",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AuditAction } from "./audit-actions.ts";
+import type { DetachedSlice } from "./audit-month.ts";
 
 /** `id`: that of the API key, the end user's hosted session, the run, the operator or the operator token. The command line has none. */
 export type AuditActor =
@@ -77,6 +78,35 @@ export function placeBytes(chain: string, sequence: number, hash: Uint8Array): B
 /** The signed bytes of a checkpoint. */
 export function checkpointBytes({ chain, count, head, at }: AuditCheckpoint): Buffer {
   return frame(["latchkey.audit.checkpoint.v1", chain, String(count), head, at]);
+}
+
+/** The signed bytes of an exported month. `sha256`: of all lines before the one with the signature. */
+export function monthBytes(month: string, sha256: Uint8Array): Buffer {
+  return frame(["latchkey.audit.month.v1", month, sha256]);
+}
+
+/** The signed bytes of what is left of a month. Other words than in its file, so that nobody can remove entries with the file alone. */
+export function detachedBytes(slice: DetachedSlice): Buffer {
+  const { month, chain, first, last, previous, head, kept, keptSha256, fileSha256 } = slice;
+  const numbers = [first, last, kept].map(String);
+  const hashes = [previous, head, keptSha256, fileSha256].map((hex) => Buffer.from(hex, "hex"));
+  return frame(["latchkey.audit.detached.v1", month, chain, ...numbers, ...hashes]);
+}
+
+/** Summarizes the entries of a detached month that stay in the database, in the order of their numbers. */
+export class KeptEntries {
+  readonly #hash = createHash("sha256");
+  count = 0;
+
+  add({ sequence, hash }: Pick<ChainedEntry, "sequence" | "hash">): void {
+    this.count++;
+    this.#hash.update(frame(["latchkey.audit.kept.v1", String(sequence), hash]));
+  }
+
+  /** Hexadecimal. The last call. */
+  digest(): string {
+    return this.#hash.digest("hex");
+  }
 }
 
 function fieldsOf(entry: AuditEntry): readonly string[] {

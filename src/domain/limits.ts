@@ -302,6 +302,8 @@ export const limits = {
   auditCloseMs: 1_000,
   auditCheckpointMs: 60_000,
   auditOverdueMs: 60_000,
+  /** A month can be exported this long after its end: no transaction that began in it is still open. */
+  auditMonthClosesAfterMs: 3_600_000,
   /** docs/decisions/0023: openings of credentials per minute that raise an alarm, and the factor above the average. */
   unusualOpenings: { floor: 60, factor: 10 },
   drainMs: 8_000,

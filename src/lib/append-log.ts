@@ -1,5 +1,6 @@
 import { open, readFile, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncFolder } from "./new-file.ts";
 
 /** An append-only file of lines. Appended lines are durable once `append` has returned. */
 export interface AppendLog {
@@ -52,16 +53,6 @@ async function append(file: string, lines: readonly string[]): Promise<void> {
 async function byteAt(handle: FileHandle, position: number): Promise<number | undefined> {
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, position);
   return buffer[0];
-}
-
-/** A new file's name is durable once its folder is synced. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** The lines that are JSON objects, with their line numbers; none if the file doesn't exist. Other lines are only counted. */

@@ -50,6 +50,7 @@ export const FAILPOINTS = [
   "audit.after_close",
   "audit.before_checkpoint",
   "audit.after_checkpoint",
+  "audit.after_detach_batch",
   "oauth.after_exchange",
   "oauth.before_keep",
   "database.after_password",

@@ -57,7 +57,11 @@ function requireDatabase(settings: Config): void {
 async function withDatabase<T>(
   settings: Config,
   log: () => Promise<Log>,
-  { create, migrates }: { readonly create: boolean; readonly migrates: boolean },
+  {
+    create,
+    migrates,
+    asOwner,
+  }: { readonly create: boolean; readonly migrates: boolean; readonly asOwner: boolean },
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   if (!create) requireDatabase(settings);
@@ -65,13 +69,13 @@ async function withDatabase<T>(
   armFailpoints(settings.failpoints);
   // An embedded server that was started for this command is stopped again, even after Ctrl-C.
   const interrupt = stopSignal(["SIGINT", "SIGTERM"]);
-  const { openDatabase } = await import("./open-database.ts");
+  const { openDatabase, withOwner } = await import("./open-database.ts");
   const opening = openDatabase(settings, await log(), { olderSchema: migrates ? "migrate" : "refuse" });
   const database = await withProgress("Opening the database", opening);
   const { settleRows } = await import("#db/signing/signed-rows.ts");
   try {
     await verifyRows(settings, database.db, await log());
-    return await interrupt.race(work(database.db));
+    return await interrupt.race(asOwner ? withOwner(database, await log(), work) : work(database.db));
   } finally {
     await settleRows(database.db);
     await database.close();
@@ -210,8 +214,8 @@ function compose(environment: Environment): Composition {
     config,
     ...remoteParts(config),
     hasDatabase: () => hasDatabase(config()),
-    withDatabase: async (work, { create = false, migrates = false } = {}) =>
-      await withDatabase(config(), log, { create, migrates }, work),
+    withDatabase: async (work, { create = false, migrates = false, asOwner = false } = {}) =>
+      await withDatabase(config(), log, { create, migrates, asOwner }, work),
     readMigrationPlan: async () => {
       requireDatabase(config());
       const { readMigrationPlan } = await import("./open-database.ts");

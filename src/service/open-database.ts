@@ -146,9 +146,22 @@ async function migrateAs(db: Database, log: Log): Promise<void> {
   }
 }
 
-/** Migrates as the owner's role, over a connection that is closed afterwards. */
-async function migrateAsOwner(source: DatabaseSource, db: Database, log: Log): Promise<void> {
-  const owner = openPool(source, { applicationName: "latchkey owner", max: 2 });
+/** Migrates as the owner's role. */
+async function migrateAsOwner(ownerSource: DatabaseSource, db: Database, log: Log): Promise<void> {
+  await withOwner({ db, ownerSource }, log, async (owner) => {
+    await migrateAll(owner, log);
+    await grantToService(owner, await readRole(db));
+  });
+}
+
+/** As the owner of the tables, over a connection that is closed afterwards. */
+export async function withOwner<T>(
+  { db, ownerSource }: Pick<OpenDatabase, "db" | "ownerSource">,
+  log: Log,
+  work: (owner: Database) => Promise<T>,
+): Promise<T> {
+  if (ownerSource === null) return await work(db);
+  const owner = openPool(ownerSource, { applicationName: "latchkey owner", max: 2 });
   try {
     await reach(owner, "DATABASE_OWNER_URL", 0, log);
     if (!(await areSameDatabase(owner, db))) {
@@ -156,8 +169,7 @@ async function migrateAsOwner(source: DatabaseSource, db: Database, log: Log): P
         "DATABASE_OWNER_URL and DATABASE_URL lead to different databases. Nothing was changed; give both the same host, port and database.",
       );
     }
-    await migrateAll(owner, log);
-    await grantToService(owner, await readRole(db));
+    return await work(owner);
   } finally {
     await owner.end();
   }

@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
+import { detachMonth } from "#actions/audit/detach-month.ts";
+import { exportMonth } from "#actions/audit/export-month.ts";
+import { findChainEnd, recordAudit } from "#db/audit-entries.ts";
+import { eventOf } from "../audit/audit-log.ts";
 import { axeLightAndDark } from "../axe.ts";
+import { until } from "../eventually.ts";
 import type { Someone } from "../operator/stage.ts";
 import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
@@ -115,4 +120,26 @@ test("the audit log is filtered by days", async () => {
   await page.getByText("No entries match").waitFor();
   await page.goto(`${log}?from=2000-01-01`);
   await page.getByText("operator.create").first().waitFor();
+});
+
+test("the audit log says until when entries were exported and detached", async () => {
+  const { db, signing, installation } = stage.operators;
+  // An account of long ago: those of the stage have entries of today alone.
+  await db.query(
+    `insert into account (id, slug, document, name, allowed_origins, session_lifetime_ms, retention_ms, concurrency)
+     values ('acct_old', 'old', '{}', 'Old', '{}', 1, 1, 1)`,
+  );
+  await recordAudit(db, signing.audit, eventOf("acct_old", 0), "2020-08-10T00:00:00.000Z");
+  await until("the entry has its number", async () => (await findChainEnd(db, "acct_old"))?.count === 1);
+  const request = { month: "2020-08", file: join(installation.dataFolder, "2020-08.ndjson") };
+  await exportMonth(db, signing.audit, request);
+  await detachMonth(db, signing.audit, request);
+  await page.goto(`${stage.operators.service.url}/dashboard/audit`);
+  await page.getByText("Entries before 2020-09-01 were exported").waitFor();
+  await page.getByRole("button", { name: "Verify integrity" }).click();
+  await page.getByText("are what was written").waitFor();
+  await look("exported-months");
+  await page.goto(`${stage.operators.service.url}/dashboard/audit?account=acme`);
+  await page.getByText("operator.create").or(page.getByText("config.apply")).first().waitFor();
+  assert.equal(await page.getByText("were exported").count(), 0);
 });

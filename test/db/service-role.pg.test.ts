@@ -3,11 +3,17 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { closeAudit } from "#actions/audit/close-audit.ts";
+import { detachMonth } from "#actions/audit/detach-month.ts";
+import { exportMonth } from "#actions/audit/export-month.ts";
+import { recordAudit } from "#db/audit-entries.ts";
 import { startEmbeddedPostgres, type EmbeddedPostgres } from "#db/embedded/start.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
 import { openLog } from "#lib/log.ts";
+import { generateSigningKey, openSigning, readSigningKey } from "#lib/signing.ts";
 import { readConfig } from "#service/settings/settings.ts";
 import { openDatabase, type OpenDatabase } from "#service/open-database.ts";
+import { eventOf } from "../audit/audit-log.ts";
 import { postmasterOf } from "../postmaster.ts";
 
 // What somebody reaches who can make the service send SQL of their own, in an installation with the embedded PostgreSQL.
@@ -92,6 +98,8 @@ test("it changes nothing of the schema, and neither migrations nor audit entries
     "update schema_migration set sha256 = ''",
     "insert into graphile_worker.migrations (id) values (999)",
     "delete from audit_entry",
+    "delete from audit_month",
+    "insert into audit_month select 'installation', date '2020-01-01', 1, 9, h, h, 0, h, h, h || h from sha256('') h",
   ];
   for (const attempt of attempts) {
     await assert.rejects(
@@ -105,6 +113,24 @@ test("it changes nothing of the schema, and neither migrations nor audit entries
       attempt,
     );
   }
+});
+
+test("it exports a month of the audit log, but only the owner detaches it", async () => {
+  const { db } = database;
+  const keys = openSigning(readSigningKey(generateSigningKey())).audit;
+  await recordAudit(db, keys, eventOf(null, 0), "2020-08-10T00:00:00.000Z");
+  await closeAudit({ db, audit: keys, log: openLog({ level: "silent", format: "json" }) });
+  const request = { month: "2020-08", file: join(dataDir, "2020-08.ndjson") };
+  await exportMonth(db, keys, request);
+  await assert.rejects(
+    detachMonth(db, keys, request),
+    /role latchkey_app may not remove .* DATABASE_OWNER_URL/,
+  );
+  assert.deepEqual(await db.query("select 1 as there from audit_entry where run_id = 'run_0'"), [
+    { there: 1 },
+  ]);
+  assert.partialDeepStrictEqual(await detachMonth(owner, keys, request), { removed: 1 });
+  assert.deepEqual(await db.query("select 1 from audit_entry where run_id = 'run_0'"), []);
 });
 
 test("it can't sign in to the server's other databases, and its password is in a file of its own", async () => {
@@ -143,6 +169,7 @@ test("it may read and write every table, use every sequence and call every funct
     "table schema_migration": "SELECT",
     "table graphile_worker.migrations": "SELECT",
     "table audit_entry": "SELECT INSERT UPDATE",
+    "table audit_month": "SELECT",
     "view graphile_worker.jobs": "SELECT",
   };
   const byKind = { table: "SELECT INSERT UPDATE DELETE", sequence: "USAGE SELECT", view: "SELECT" };

@@ -5,6 +5,8 @@ const KEYS_LOCK = "it holds the lock of the table of keys, one transaction at a 
 
 /** What opens a transaction and is in no pair, as `file#function`: why not. */
 export const NOT_EXPLORED: Readonly<Record<string, string>> = {
+  "src/actions/audit/detach-month.ts#detachMonth":
+    "it inserts rows of its own, and deletes entries that have their numbers, which nothing else locks",
   "src/actions/config/end-proposal.ts#discardProposal": "it locks one proposal, and nothing after it",
   "src/actions/credentials/bind-credentials.ts#mark": "it inserts one row, once for an installation",
   "src/actions/credentials/permit-rebinding.ts#permitRebinding": APPLY_LOCK,

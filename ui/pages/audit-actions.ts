@@ -46,6 +46,7 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "run.purge": "Run's data purged",
   "write.decide": "Uncertain write decided",
   "review.decide": "Review decided",
+  "audit.detach": "Month of the audit log detached",
   "backup.create": "Backup made",
   "backup.restore": "Backup restored",
   "restore.reconcile": "Restored database reconciled",

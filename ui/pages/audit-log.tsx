@@ -2,13 +2,14 @@ import { Anchor, Button, Group, NativeSelect, Paper, Text, TextInput } from "@ma
 import { Fragment, type FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { AuditAction } from "#domain/audit-actions.ts";
-import { exportAudit, listAccounts, listAudit, listOperators } from "../api/operations.ts";
+import { exportAudit, listAccounts, listAudit, listAuditChains, listOperators } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { addressOf, type AnswerOf } from "../api/request.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
+import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -52,6 +53,7 @@ export function AuditLogPage() {
           Export
         </Button>
       </AuditCheck>
+      <ExportedMonths account={given("account")} />
       <AuditFilters />
       <Reading of={entries}>
         {({ items, next_cursor: next }) =>
@@ -66,6 +68,22 @@ export function AuditLogPage() {
         }
       </Reading>
     </>
+  );
+}
+
+/** Says which entries can't be found here. */
+function ExportedMonths({ account }: { readonly account: string | undefined }) {
+  const chains = useRead(listAuditChains, {}).data?.items ?? [];
+  const days = chains
+    .filter((chain) => account === undefined || chain.account === account)
+    .flatMap(({ exported_before: day }) => day ?? []);
+  const last = days.toSorted().at(-1);
+  if (last === undefined) return null;
+  return (
+    <Note tone="quiet" title={`Entries before ${last} were exported`}>
+      They are in files, and no longer in the database. The command line verifies them:{" "}
+      <code>latchkey audit verify FILE</code>.
+    </Note>
   );
 }
 

@@ -1,4 +1,5 @@
 import { findChainEnd, listChained, listChains } from "#db/audit-entries.ts";
+import { listDetached } from "#db/audit-months.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { GENESIS, type ChainedEntry } from "#domain/audit.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
@@ -44,8 +45,9 @@ async function* exportChain(
   since: string | null,
   lastSequence: number,
 ): AsyncGenerator<ExportLine> {
-  let after = { sequence: 0, id: "" };
-  let previous: Uint8Array = GENESIS;
+  const left = (await listDetached(db, chain)).at(-1);
+  let after = { sequence: (left?.last ?? 0) + 1, id: "" };
+  let previous: Uint8Array = left === undefined ? GENESIS : Buffer.from(left.head, "hex");
   for (;;) {
     const entries = await listChained(db, chain, after, BATCH);
     for (const entry of entries) {
@@ -59,7 +61,7 @@ async function* exportChain(
   }
 }
 
-function lineOf(entry: ChainedEntry, previous: Uint8Array): ExportLine {
+export function lineOf(entry: ChainedEntry, previous: Uint8Array): ExportLine {
   const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
   return {
     chain: entry.chain,

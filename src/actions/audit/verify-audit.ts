@@ -16,35 +16,19 @@ import {
   type AuditCheckpoint,
   type ChainedEntry,
 } from "#domain/audit.ts";
+import type { AuditFault, AuditFinding } from "#domain/audit-finding.ts";
 import { limits } from "#domain/limits.ts";
 import type { AuditKeys } from "#lib/audit-keys.ts";
 import { readCheckpoints } from "./checkpoint-audit.ts";
+import { verifyDetached, type Detached } from "./verify-detached.ts";
 import { requireAccount } from "#actions/operator-error.ts";
-
-export type AuditFault =
-  /** The content was changed. */
-  | "changed"
-  /** An entry was removed. */
-  | "missing"
-  /** An entry that this installation did not write. */
-  | "inserted"
-  /** A genuine entry at another place than its own. */
-  | "moved"
-  /** The end of the chain is gone. */
-  | "truncated"
-  /** Written, and not chained for longer than a worker takes. */
-  | "unchained";
-
-export interface AuditFinding {
-  readonly fault: AuditFault;
-  /** The first number at which the chain is wrong; null: an entry that is not chained yet. */
-  readonly sequence: number | null;
-  readonly message: string;
-}
 
 export interface VerifiedChain {
   readonly chain: string;
+  /** Those in the database that have a number. */
   readonly entries: number;
+  /** Months that were exported and are no longer in the database, such as `2026-08`. */
+  readonly exported: readonly string[];
   /** Entries not chained yet, all genuine. */
   readonly open: number;
   /** The first fault of the chain, and all faults of unchained entries. Empty: no faults. */
@@ -106,21 +90,25 @@ export async function verifyChain(
   checkpoints: readonly AuditCheckpoint[],
 ): Promise<VerifiedChain> {
   const end = await findChainEnd(db, chain);
-  const walked = await walk(db, keys, chain, checkpoints);
+  const detached = await verifyDetached(db, keys, chain, checkpoints);
+  const start = placeAfter(detached);
+  const walked = await walk(db, keys, chain, checkpoints, { start, limit: Infinity });
   const open = await checkOpen(db, keys, chain);
-  const inPlace = walked.finding ?? checkEnd(walked, end, checkpoints);
+  const inPlace = detached.finding ?? walked.finding ?? checkEnd(walked, end, checkpoints);
   return {
     chain,
-    entries: walked.count,
+    entries: walked.count - start.sequence + detached.kept,
+    exported: detached.months,
     open: open.genuine,
     findings: [...(inPlace ? [inPlace] : []), ...open.findings],
   };
 }
 
-/** The last verified entry of a chain. The id is needed because a number may exist twice. */
+/** The last verified entry of a chain. */
 export interface AuditPlace {
   readonly sequence: number;
-  readonly id: string;
+  /** Needed because a number may exist twice; null: of an entry that is no longer in the database. */
+  readonly id: string | null;
   readonly hash: Uint8Array;
 }
 
@@ -138,9 +126,11 @@ export async function verifyPart(
   readonly findings: readonly AuditFinding[];
 }> {
   return await inSnapshot(db, async (tx) => {
-    const before = start?.sequence ?? 0;
-    const walked = await walk(tx, keys, chain, [], { start, limit });
-    const checked = walked.count - before;
+    const detached = start === null ? await verifyDetached(tx, keys, chain, []) : null;
+    if (detached?.finding) return { checked: 0, next: null, findings: [detached.finding] };
+    const from = start ?? placeAfter(detached);
+    const walked = await walk(tx, keys, chain, [], { start: from, limit });
+    const checked = walked.count - from.sequence;
     if (walked.finding) return { checked, next: null, findings: [walked.finding] };
     if (checked >= limit)
       return {
@@ -163,21 +153,25 @@ interface Walked {
   readonly finding: AuditFinding | null;
 }
 
+/** Where the entries begin that are in the database. */
+const placeAfter = (detached: Detached | null): AuditPlace => ({
+  sequence: detached?.last?.sequence ?? 0,
+  id: null,
+  hash: detached?.last?.hash ?? GENESIS,
+});
+
 async function walk(
   db: Database,
   keys: AuditKeys,
   chain: string,
   checkpoints: readonly AuditCheckpoint[],
-  { start, limit }: { readonly start: AuditPlace | null; readonly limit: number } = {
-    start: null,
-    limit: Infinity,
-  },
+  { start, limit }: { readonly start: AuditPlace; readonly limit: number },
 ): Promise<Walked> {
   const expectedAt = new Map(checkpoints.map(({ count, head }) => [count, head]));
   let [count, head, after]: [number, Uint8Array, { sequence: number; id: string }] = [
-    start?.sequence ?? 0,
-    start?.hash ?? GENESIS,
-    { sequence: start?.sequence ?? Number.MIN_SAFE_INTEGER, id: start?.id ?? "" },
+    start.sequence,
+    start.hash,
+    firstAfter(start),
   ];
   for (const last = count + limit; ;) {
     const entries = await listChained(db, chain, after, Math.min(BATCH, last - count));
@@ -190,8 +184,15 @@ async function walk(
   }
 }
 
+/** What `listChained` continues after. At the beginning of a chain, also entries are found whose numbers are too low. */
+function firstAfter({ sequence, id }: AuditPlace): { readonly sequence: number; readonly id: string } {
+  if (id !== null) return { sequence, id };
+  // Entries with the last detached number and lower ones are those that are kept.
+  return { sequence: sequence === 0 ? Number.MIN_SAFE_INTEGER : sequence + 1, id: "" };
+}
+
 /** The fault of an entry that should be number `expected` and follow `previous`; null: none. */
-function checkEntry(
+export function checkEntry(
   keys: AuditKeys,
   entry: ChainedEntry,
   expected: number,

@@ -1,4 +1,4 @@
-import { open, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
@@ -13,6 +13,7 @@ import {
 import type { Database } from "#db/connection/pool.ts";
 import { BlobMissing, type BlobStore } from "#blobs/store.ts";
 import { ExplainedError } from "#lib/explained-error.ts";
+import { fileErrorCode, openNewFile, type NewFile } from "#lib/new-file.ts";
 import type { Signing } from "#lib/signing.ts";
 import { LATCHKEY_VERSION } from "#lib/version.ts";
 import { sealStream } from "#vault/sealed-stream.ts";
@@ -58,19 +59,14 @@ const OBJECTS_AT_ONCE = 500;
  */
 export async function createBackup(options: BackupOptions): Promise<WrittenBackup> {
   const { db, signing, file, recipient } = options;
-  await requireFree(file);
-  const part = `${file}.part`;
-  const handle = await openPart(part);
+  const backup = await openBackup(file);
   try {
     const counts = newCounts();
     const { takenAt, masterKeys, bytes } = await withoutPurges(
       db,
-      async () => await write(options, handle, counts),
+      async () => await write(options, backup.handle, counts),
     );
-    await handle.sync();
-    await handle.close();
-    await rename(part, file);
-    await syncFolder(dirname(file));
+    await backup.complete();
     const rows = Object.values(counts.rows).reduce((sum, each) => sum + each, 0);
     const { objects, missing } = counts;
     const written = { takenAt, bytes, rows, objects, missing, kid: recipient.kid, masterKeys };
@@ -83,8 +79,7 @@ export async function createBackup(options: BackupOptions): Promise<WrittenBacku
     });
     return written;
   } catch (error) {
-    await handle.close().catch(() => {});
-    await rm(part, { force: true });
+    await backup.discard();
     if (error instanceof BackupUnderWay)
       throw new BackupRefused("Another backup of this installation is being made. Wait until it has ended.");
     throw explainDisk(error, file);
@@ -255,35 +250,19 @@ async function* whileIn<R, T>(
   }
 }
 
-async function requireFree(file: string): Promise<void> {
-  const found = await stat(file).catch(() => null);
-  if (found !== null)
+async function openBackup(file: string): Promise<NewFile> {
+  const opened = await openNewFile(file).catch((error: unknown) => {
+    throw explainDisk(error, file);
+  });
+  if (opened === undefined)
     throw new BackupRefused(`${file} already exists. Name a new file; nothing was written.`);
-}
-
-async function openPart(part: string): Promise<FileHandle> {
-  try {
-    // One that a killed backup has left is of no use.
-    await rm(part, { force: true });
-    return await open(part, "wx", 0o600);
-  } catch (error) {
-    throw explainDisk(error, part);
-  }
+  return opened;
 }
 
 function explainDisk(error: unknown, file: string): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (code === undefined || syscall === undefined || code.includes(".")) return error;
+  const code = fileErrorCode(error);
+  if (code === null) return error;
   return new BackupRefused(
     `The backup could not be written to ${dirname(file)} as ${basename(file)} (${code}). Check the folder and its free space; nothing was kept.`,
   );
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

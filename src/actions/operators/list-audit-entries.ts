@@ -61,7 +61,7 @@ const showEntry = (entry: SeenEntry) => ({
 export const listAuditChains = async (db: Database, limit: readonly string[] | null) =>
   (await listChains(db))
     .filter(({ chain }) => limit === null || limit.includes(chain))
-    .map((each) => ({ ...each }));
+    .map(({ chain, account, exportedBefore }) => ({ chain, account, exported_before: exportedBefore }));
 
 /** Entries that one request checks: some tenths of a second. */
 const PART = 2_000;

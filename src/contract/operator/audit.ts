@@ -71,6 +71,11 @@ export const listAuditChains = defineOperation({
     closed({
       chain: text("The account's id, or `installation`."),
       account: orNull(text("The account's name; `null`: the installation's own chain.")),
+      exported_before: orNull(
+        text(
+          "Entries before this day (UTC), such as `2026-09-01`, were exported and are no longer in the database; `null`: all are.",
+        ),
+      ),
     }),
   ),
 });

@@ -42,7 +42,7 @@ export async function readRole(db: Database): Promise<string> {
 const RELATIONS = `select c.oid, relowner as owner, coalesce(relacl, acldefault('r', relowner)) as acl,
     n.nspname as schema,
     case
-      when relkind in ('v', 'm') or n.nspname || '.' || relname in ('public.schema_migration', 'graphile_worker.migrations')
+      when relkind in ('v', 'm') or n.nspname || '.' || relname in ('public.schema_migration', 'public.audit_month', 'graphile_worker.migrations')
         then array['SELECT']
       when n.nspname || '.' || relname = 'public.audit_entry' then array['INSERT', 'SELECT', 'UPDATE']
       else array['DELETE', 'INSERT', 'SELECT', 'UPDATE'] end as wanted,

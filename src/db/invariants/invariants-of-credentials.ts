@@ -1,4 +1,4 @@
-import { NOT_BY_US, type RowCheck } from "./row-check.ts";
+import { AUDITED_SINCE, NOT_BY_US, type RowCheck } from "./row-check.ts";
 const DELETE_IT =
   "if a backup was restored: latchkey restore-reconcile, before the service is started; otherwise delete it by the API";
 
@@ -35,7 +35,7 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
     name: "session_credential_gone",
     problem: "its credential is missing, although it was not deleted",
     remedy: "restore the backup that has the credential, or let its owner connect again",
-    find: ofSessions(`status = 'completed' and completed_at >= (select applied_at from schema_migration where version = 7)
+    find: ofSessions(`status = 'completed' and completed_at >= ${AUDITED_SINCE}
       and not exists (select from credential where credential.id = session.credential_id)
       and not exists (select from ${DELETED} where deleted.subject_id = session.credential_id)`),
   },

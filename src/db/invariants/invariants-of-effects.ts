@@ -1,4 +1,4 @@
-import { NOT_BY_US, type RowCheck } from "./row-check.ts";
+import { AUDITED_SINCE, NOT_BY_US, type RowCheck } from "./row-check.ts";
 const NO_REPLAY =
   "delete the row before its caller retries (the retry is then executed as a new request), or restore the backup that has both";
 
@@ -10,9 +10,7 @@ const ANSWERS = `(select 'idempotency_key ' || account_id || ' ' || encode(key_h
 /** An operator's rerun is answered with 201, like the creation of a session. */
 const IS_RUN = `(answer.id is not null and starts_with(answer.id, 'run_'))`;
 
-/** Nothing was audited before there was a log. */
-const since = (column: string): string =>
-  `${column} >= (select applied_at from schema_migration where version = 7)`;
+const since = (column: string): string => `${column} >= ${AUDITED_SINCE}`;
 
 /** How many entries of an action there are for each subject. */
 const entries = (action: string): string =>
@@ -124,13 +122,13 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   audit(
     "review_entry",
     "a review was decided, but the log does not have exactly one entry for it",
-    oneEach("review", "review.decide", "review.decided_at is not null"),
+    oneEach("review", "review.decide", since("review.decided_at")),
   ),
   audit(
     "write_entry",
     "an operator decided on writes of the run, but the log has fewer entries for them",
     `select 'run ' || run_id as place from run_write left join ${entries("write.decide")} on entry.subject_id = run_id
-     where decided_by is not null group by run_id, entry.count having count(*) > coalesce(entry.count, 0)`,
+     where decided_by is not null and ${since("decided_at")} group by run_id, entry.count having count(*) > coalesce(entry.count, 0)`,
   ),
   audit(
     "key_entry",

@@ -156,6 +156,30 @@ CREATE INDEX audit_entry_rare ON public.audit_entry USING btree (action, occurre
 CREATE INDEX audit_entry_row ON public.audit_entry USING btree ("substring"(detail, '"row":"([^"]*)"'::text)) WHERE (detail ~~ '%"row":"%'::text);
 CREATE INDEX audit_entry_subject ON public.audit_entry USING btree (subject_id, occurred_at, id);
 
+create table audit_month (
+  chain text not null,
+  month date not null,
+  first bigint not null,
+  last bigint not null,
+  previous bytea not null,
+  head bytea not null,
+  kept bigint not null,
+  kept_sha256 bytea not null,
+  file_sha256 bytea not null,
+  signature bytea not null,
+  constraint audit_month_pkey PRIMARY KEY (chain, last),
+  constraint audit_month_chain_month_key UNIQUE (chain, month),
+  constraint audit_month_check CHECK ((last >= first)),
+  constraint audit_month_check1 CHECK (((kept >= 0) AND (kept <= ((last - first) + 1)))),
+  constraint audit_month_file_sha256_check CHECK ((octet_length(file_sha256) = 32)),
+  constraint audit_month_first_check CHECK ((first > 0)),
+  constraint audit_month_head_check CHECK ((octet_length(head) = 32)),
+  constraint audit_month_kept_sha256_check CHECK ((octet_length(kept_sha256) = 32)),
+  constraint audit_month_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric)),
+  constraint audit_month_previous_check CHECK ((octet_length(previous) = 32)),
+  constraint audit_month_signature_check CHECK ((octet_length(signature) = 64))
+);
+
 create table blob (
   key text not null,
   account_id text not null,
@@ -1225,6 +1249,10 @@ begin
        and (old.account_id, old.actor_id, old.run_id) is not distinct from (new.account_id, new.actor_id, new.run_id)
     then
       return new;
+    end if;
+  elsif tg_op = 'DELETE' then
+    if exists (select from audit_month where chain = old.chain and old.sequence between first and last) then
+      return old;
     end if;
   end if;
   raise exception 'The audit log is append-only: % of audit_entry is refused', tg_op using errcode = 'insufficient_privilege';

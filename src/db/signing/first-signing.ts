@@ -103,12 +103,13 @@ async function listSignedBefore(
   return before;
 }
 
-/** Whether relevant entries may be missing: the chain has a gap, or was truncated. */
-async function isInstallationChainCut(db: Database): Promise<boolean> {
+/** Whether relevant entries may be missing: the chain has a gap, or was truncated. Of detached months, those are kept. */
+export async function isInstallationChainCut(db: Database): Promise<boolean> {
   const rows = await db.query<{ isCut: boolean }>(
-    `select count(sequence) <> coalesce(max(sequence), 0)
-       or count(sequence) <> coalesce((select count from audit_chain where chain = 'installation'), 0) as "isCut"
-     from audit_entry where chain = 'installation'`,
+    `with detached as (select coalesce(max(last), 0) as last from audit_month where chain = 'installation')
+     select count(sequence) <> coalesce(max(sequence), min(detached.last)) - min(detached.last)
+       or count(sequence) + min(detached.last) <> coalesce((select count from audit_chain where chain = 'installation'), 0) as "isCut"
+     from detached left join audit_entry on chain = 'installation' and sequence > detached.last`,
   );
   return rows[0]?.isCut === true;
 }
