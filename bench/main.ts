@@ -5,6 +5,7 @@ const BENCHES = {
   vault: "what the vault seals and opens a second, beside what it is made of",
   rotation: "100,000 credentials to a new master key while the service works",
   browser: "a login and three pages in a browser, beside a bare script of playwright-core",
+  partitions: "what partitions by month would cost and save",
   data: "large record sets through a run, beside parsing and compressing them",
 } as const;
 
