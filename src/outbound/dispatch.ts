@@ -1,13 +1,12 @@
 import { Readable } from "node:stream";
-import type { Agent, Dispatcher } from "undici";
 import { assert } from "#lib/assert.ts";
 import { currentTraceparent, inSpan, isTracing } from "#lib/tracing.ts";
 import type { Deadline } from "./deadline.ts";
-import { askBeforeFirstByte } from "./first-byte.ts";
 import { GateError } from "./gate-error.ts";
 import { ACCEPTED_ENCODINGS } from "./read-body.ts";
 import type { Hop } from "./redirect.ts";
 import { headersOf, type Header } from "./request-headers.ts";
+import type { Answer, Ask } from "./whole-answer.ts";
 
 export const HEADER_BYTES_MAX = 65_536;
 
@@ -19,7 +18,7 @@ const DEFAULT_HEADERS: readonly Header[] = [
 
 /** How hops are sent. */
 export interface Way {
-  readonly agent: Agent;
+  readonly ask: Ask;
   /** Whether they have the `traceparent` of their span. */
   readonly tellsTraces: boolean;
 }
@@ -27,6 +26,8 @@ export interface Way {
 /** What a hop's policy says of it. */
 interface HopPolicy {
   readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly keep?: unknown;
   mayLeave?(): void;
 }
 
@@ -37,7 +38,7 @@ export async function dispatch(
   added: readonly Header[],
   policy: HopPolicy,
   deadline: Deadline,
-): Promise<Dispatcher.ResponseData> {
+): Promise<Answer> {
   if (!isTracing()) return await sendHop(way, hop, added, policy, deadline);
   const { method, url } = hop;
   const attributes = {
@@ -54,12 +55,12 @@ export async function dispatch(
 }
 
 async function sendHop(
-  { agent, tellsTraces }: Way,
+  { ask, tellsTraces }: Way,
   hop: Hop,
   added: readonly Header[],
   policy: HopPolicy,
   deadline: Deadline,
-): Promise<Dispatcher.ResponseData> {
+): Promise<Answer> {
   const { url, method, body } = hop;
   const headers = headersOf(hop.headers, added, DEFAULT_HEADERS, url.host).flat();
   const traceparent = tellsTraces ? currentTraceparent() : null;
@@ -68,7 +69,7 @@ async function sendHop(
   if (isStream) headers.push("content-length", String(body.sizeBytes));
   const content = isStream ? watchFailure(body.open()) : null;
   let refusal: { readonly error: unknown } | null = null;
-  const ask = (): void => {
+  const mayLeave = (): void => {
     try {
       policy.mayLeave?.();
     } catch (error) {
@@ -76,21 +77,27 @@ async function sendHop(
       throw error;
     }
   };
-  const guarded = policy.mayLeave === undefined ? agent : agent.compose(askBeforeFirstByte(ask));
+  const asking = {
+    beforeFirstByte: policy.mayLeave && mayLeave,
+    wholeBytesMax: policy.keep ? null : policy.maxBytes,
+  };
   try {
     // Otherwise the library would still connect.
     deadline.signal.throwIfAborted();
-    return await guarded.request({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method,
-      headers,
-      body:
-        content === null
-          ? ((body as string | Uint8Array | undefined) ?? null)
-          : Readable.from(content.chunks, { objectMode: false }),
-      signal: deadline.signal,
-    });
+    return await ask(
+      {
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method,
+        headers,
+        body:
+          content === null
+            ? ((body as string | Uint8Array | undefined) ?? null)
+            : Readable.from(content.chunks, { objectMode: false }),
+        signal: deadline.signal,
+      },
+      asking,
+    );
   } catch (error) {
     if (refusal !== null) throw (refusal as { readonly error: unknown }).error;
     // The error comes from the storage of the body, not from the other side.

@@ -1,5 +1,6 @@
 import type { Server } from "node:net";
-import { Agent, Pool, type Dispatcher } from "undici";
+import { Readable } from "node:stream";
+import { Agent, Pool } from "undici";
 import { isTestTarget } from "#domain/test-mode.ts";
 import { assert } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
@@ -10,10 +11,11 @@ import { dispatch, gateError, HEADER_BYTES_MAX, watchFailure, type Way } from ".
 import { startDeadline, type Deadline } from "./deadline.ts";
 import { GateError } from "./gate-error.ts";
 import { openGateProxy, type GateProxy, type ProxyPolicy } from "./gate-proxy.ts";
-import { decodeText, readBody, readCoding, wholeBody } from "./read-body.ts";
+import { decodeText, readBody, readCoding, wholeBody, type Coding } from "./read-body.ts";
 import { nextHop, redirectTarget, type Body, type Hop } from "./redirect.ts";
 import type { Header } from "./request-headers.ts";
 import { connectTestTarget } from "./test-target.ts";
+import { askThrough, type Answer } from "./whole-answer.ts";
 
 export interface GateRequest {
   readonly method: string;
@@ -98,9 +100,6 @@ export interface GateOptions {
 const CONNECTIONS_MAX = 128;
 /** A redirect's body is read up to this size to keep the connection; for a longer one, the connection is closed. */
 const DISCARDED_BYTES_MAX = 65_536;
-const SMALL_BYTES_MAX = 65_536;
-/** RFC 9110, 15.3.5: the answer ends with its headers. */
-const NO_CONTENT = 204;
 
 export function openGate({ allow, resolve = resolveBySystem, tellsTraces = false }: GateOptions): Gate {
   return gateOver({ rules: addressRules(allow), resolve, tellsTraces }, null);
@@ -131,11 +130,12 @@ function gateOver(own: GateRules, certificate: ClientCertificate | null): Gate {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  const way = { ask: askThrough(agent), tellsTraces };
   return {
     async send(request, policy, signal) {
       const deadline = startDeadline(signal, policy.timeoutMs);
       try {
-        const response = await follow({ agent, tellsTraces }, request, policy, deadline);
+        const response = await follow(way, request, policy, deadline);
         metrics.outboundRequests.add({ result: "answered" });
         return response;
       } catch (error) {
@@ -192,13 +192,14 @@ async function follow(
         );
       checkOrigin(target, policy, url);
       hop = nextHop(hop, answer.statusCode, target, added);
-      await answer.body
-        .dump({ limit: DISCARDED_BYTES_MAX, signal: deadline.signal })
-        .catch((error: unknown) => {
-          throw gateError(error, url.host, policy, deadline);
-        });
+      if (answer.body instanceof Readable)
+        await answer.body
+          .dump({ limit: DISCARDED_BYTES_MAX, signal: deadline.signal })
+          .catch((error: unknown) => {
+            throw gateError(error, url.host, policy, deadline);
+          });
     } catch (error) {
-      answer.body.on("error", () => undefined).destroy();
+      if (answer.body instanceof Readable) answer.body.on("error", () => undefined).destroy();
       throw error;
     }
   }
@@ -236,7 +237,7 @@ function checkMethod({ method, url }: GateRequest): void {
 }
 
 async function readResponse(
-  answer: Dispatcher.ResponseData,
+  answer: Answer,
   url: URL,
   policy: GatePolicy,
   deadline: Deadline,
@@ -247,40 +248,41 @@ async function readResponse(
       headers.set(name, typeof value === "string" ? value : value.join(", "));
   }
   const coding = readCoding(headers.get("content-encoding") ?? "", url.host);
+  const { body, kept } =
+    coding === null && answer.body instanceof Uint8Array
+      ? { body: answer.body, kept: null }
+      : await readStream(streamOf(answer.body), coding, url, policy, deadline);
+  return {
+    status: answer.statusCode,
+    url: url.href,
+    headers,
+    body,
+    kept,
+    text: () => decodeText(body, headers.get("content-type")),
+  };
+}
+
+const streamOf = (body: Answer["body"]): Readable =>
+  body instanceof Readable ? body : Readable.from(body.length === 0 ? [] : [body], { objectMode: false });
+
+async function readStream(
+  stream: Readable,
+  coding: Coding,
+  url: URL,
+  policy: GatePolicy,
+  deadline: Deadline,
+): Promise<Pick<GateResponse, "body" | "kept">> {
   // Leaving the body before its end destroys it, which it reports as an error of its own.
-  if (policy.cutsBody === true) answer.body.on("error", () => undefined);
-  const content = watchFailure(readBody(answer.body, coding, policy, url.host));
+  if (policy.cutsBody === true) stream.on("error", () => undefined);
+  const content = watchFailure(readBody(stream, coding, policy, url.host));
   try {
-    const kept = policy.keep ? await storeBody(content.chunks, policy.keep) : null;
-    const body =
-      kept !== null
-        ? new Uint8Array()
-        : coding === null && (answer.statusCode === NO_CONTENT || isDeclaredSmall(headers, policy))
-          ? await answer.body.bytes()
-          : await wholeBody(content.chunks);
-    return {
-      status: answer.statusCode,
-      url: url.href,
-      headers,
-      body,
-      kept,
-      text: () => decodeText(body, headers.get("content-type")),
-    };
+    if (policy.keep) return { body: new Uint8Array(), kept: await storeBody(content.chunks, policy.keep) };
+    return { body: await wholeBody(content.chunks), kept: null };
   } catch (error) {
     // The error comes from the storage of the body.
     if (policy.keep && content.failure === null && deadline.failure === null) throw error;
     throw gateError(error, url.host, policy, deadline);
   }
-}
-
-/** Whether HTTP itself limits the body to few bytes: then they are collected without streams, which cost more than the rest of the answer. */
-function isDeclaredSmall(headers: ReadonlyMap<string, string>, { maxBytes }: GatePolicy): boolean {
-  const length = headers.get("content-length") ?? "";
-  return (
-    /^\d{1,9}$/.test(length) &&
-    Number(length) <= Math.min(SMALL_BYTES_MAX, maxBytes) &&
-    !headers.has("transfer-encoding")
-  );
 }
 
 async function storeBody(chunks: AsyncIterable<Uint8Array>, keep: KeepBody): Promise<KeptBody> {
