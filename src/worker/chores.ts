@@ -25,6 +25,8 @@ const POLL_EVERY_MS = 1_000;
 const CHORES_AT_ONCE = 40;
 const DELIVERY_JOBS_MAX = 30;
 const LOOK_FOR_DUE_EVERY_MS = 1_000;
+/** While runs wait for a busy worker, an event waits so long before this worker delivers it: what ends sooner has the processor for itself. */
+const YIELD_MS = 2_000;
 const LOOK_FOR_MAIL_EVERY_MS = 10_000;
 const OLD_EVENTS_AT_ONCE = 1_000;
 /** One queue, so that only one of them runs at a time across all workers; a late job is not added twice. */
@@ -39,6 +41,7 @@ export class Chores {
   readonly #services: EngineServices;
   readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
   #workerId: () => string | null = () => null;
+  #isBusy: () => boolean = () => false;
   #runner: Runner | null = null;
   readonly #stopped = new AbortController();
   #stopLooking: () => void = () => {};
@@ -51,9 +54,10 @@ export class Chores {
     this.#finishSignIn = finishSignIn;
   }
 
-  /** `workerId`: null while the worker has lost its membership. */
-  async start(workerId: () => string | null): Promise<void> {
+  /** `workerId`: null while the worker has lost its membership. `isBusy`: whether its runs have no processor to spare. */
+  async start(workerId: () => string | null, isBusy: () => boolean): Promise<void> {
     this.#workerId = workerId;
+    this.#isBusy = isBusy;
     process.on("unhandledRejection", this.#onUnhandledRejection);
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
@@ -136,14 +140,19 @@ export class Chores {
 
   async #deliver(payload: unknown): Promise<void> {
     const { endpointId } = payload as { endpointId: string };
-    await deliverWebhooks(this.#services, endpointId, this.#stopped.signal);
+    await deliverWebhooks(this.#services, endpointId, this.#stopped.signal, this.#yieldMs);
   }
+
+  readonly #yieldMs = (): number => (this.#isBusy() ? YIELD_MS : 0);
 
   /** Not by the timetable, which counts minutes. */
   #lookForDue(): void {
     const { db, mailer } = this.#services;
     const stops = [
-      this.#every(LOOK_FOR_DUE_EVERY_MS, async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX)),
+      this.#every(
+        LOOK_FOR_DUE_EVERY_MS,
+        async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX, this.#yieldMs()),
+      ),
     ];
     if (mailer !== null)
       stops.push(this.#every(LOOK_FOR_MAIL_EVERY_MS, async () => await mailOperators(this.#services)));

@@ -29,6 +29,7 @@ import type { Chores } from "./chores.ts";
 import { join, type Membership, type OpenLivenessSession } from "./liveness.ts";
 import { PeerWatch } from "./peer-watch.ts";
 import type { Quarantine } from "./quarantine.ts";
+import { RunPace } from "./run-pace.ts";
 import { RunTaker } from "./run-taker.ts";
 import { logFailure } from "./upkeep.ts";
 
@@ -76,6 +77,7 @@ export class Worker {
   /** null: this worker is itself in quarantine. */
   readonly #quarantine: WorkerOptions["quarantine"] | null;
   readonly #active = new Map<string, ActiveRun>();
+  readonly #pace: RunPace;
   readonly #taker: RunTaker;
   readonly #peers = new PeerWatch();
   readonly #chores: WorkerOptions["chores"] | null;
@@ -95,6 +97,7 @@ export class Worker {
     this.#services = services;
     this.#openSession = openSession;
     this.#concurrency = concurrency;
+    this.#pace = new RunPace(concurrency);
     this.#quarantine = quarantine;
     this.#chores = chores;
     this.#taker = new RunTaker({
@@ -115,7 +118,10 @@ export class Worker {
     await worker.#join();
     // Failures are retried here as later. A start that broke off would leave a member that executes nothing.
     await worker.#logFailure(() => worker.#takeOver());
-    await options.chores.start(() => worker.#membership?.workerId ?? null);
+    await options.chores.start(
+      () => worker.#membership?.workerId ?? null,
+      () => worker.#pace.isBusy(services.clock.now()),
+    );
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wake(wakePolls));
@@ -206,6 +212,7 @@ export class Worker {
       "run taken",
     );
     const beganMs = this.#services.clock.now();
+    this.#pace.note(beganMs);
     const stop = new AbortController();
     const over = executeRun(this.#services, run, workerId, stop)
       .catch(async (error: unknown) => await this.#giveBack(run, workerId, error))

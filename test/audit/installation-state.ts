@@ -16,6 +16,7 @@ const RESTLESS = [
   "run_search_progress",
   "throttle_slot",
   "webhook_attempt",
+  "webhook_claim",
   "worker",
 ];
 

@@ -209,3 +209,48 @@ test(
     assert.ok(beside < alone + 1_000, `${beside} ms instead of ${alone} ms`);
   },
 );
+
+/** So many that they keep a worker busy for several times as long as an event may wait. */
+const BACKLOG = 60_000;
+/** What an event waits for runs (docs/webhooks.md#how-soon). */
+const WAITS_MS = 2_000;
+/** The same with the look a second later and its delivery; on a machine that is busy with other things, in proportion. */
+const lagMsMax = (busyMs: number): number => 5_000 + busyMs / 4;
+
+test("while workers are busy, events wait for two seconds, and deliveries keep up", LONG, async () => {
+  const { db } = installation.database;
+  await db.query(`delete from webhook_secret; delete from webhook_delivery; delete from webhook_endpoint`);
+  answer = () => ({ status: 204 });
+  const service = await installation.serveProcess({}, ["api"]);
+  const caller = openCaller(service.url, await installation.createKey("acme"));
+  const { body: run } = await caller.post("/blueprints/list/trigger", { data: "[]" });
+  await db.query({
+    text: `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys, timeout_ms, retention_ms)
+        select 'run_backlog' || n, gen_random_uuid(), account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys, timeout_ms, retention_ms
+        from run, generate_series(1, $2) n where id = $1`,
+    values: [run.id, BACKLOG],
+    timeoutMs: 120_000,
+  });
+  const endpoint = await create("/busy");
+  await installation.serveProcess({}, ["worker"]);
+  const waits = `webhook_delivery join webhook_event on id = event_id where endpoint_id = '${endpoint}'`;
+  const beganMs = performance.now();
+  let worstMs = 0;
+  for (let left = BACKLOG; left > 0; await sleep(200)) {
+    left = await countOf("run where ended_at is null");
+    const [row] = await db.query<{ ms: number | null }>(
+      `select (extract(epoch from app_now() - min(occurred_at)) * 1000)::float8 as ms from ${waits} and delivered_at is null`,
+    );
+    worstMs = Math.max(worstMs, row?.ms ?? 0);
+  }
+  const busyMs = performance.now() - beganMs;
+  const [row] = await db.query<{ ms: number }>(
+    `select percentile_cont(0.5) within group (order by extract(epoch from delivered_at - occurred_at) * 1000)::float8 as ms from ${waits}
+         and delivered_at is not null`,
+  );
+  console.log(
+    `beside ${BACKLOG} runs in ${Math.round(busyMs)} ms: half of the events within ${Math.round(row?.ms ?? 0)} ms, the oldest after ${Math.round(worstMs)} ms`,
+  );
+  assert.ok((row?.ms ?? 0) >= WAITS_MS, "events leave the processor to runs");
+  assert.ok(worstMs <= lagMsMax(busyMs), `${worstMs} ms of ${busyMs}`);
+});

@@ -1,20 +1,12 @@
 // Deliveries pass the egress gate: nothing inside the operator's network is reached.
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
-import { prepareVault } from "#actions/vault/prepare-vault.ts";
 import { deliverWebhooks } from "#actions/webhooks/deliver-webhooks.ts";
-import { systemClock } from "#lib/clock.ts";
-import { openLog } from "#lib/log.ts";
-import { systemRandom } from "#lib/random.ts";
-import { openSigning, readSigningKey } from "#lib/signing.ts";
 import { openGate } from "#outbound/gate.ts";
-import { readConfig, requireSigningKey } from "#service/settings/settings.ts";
-import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { until } from "../eventually.ts";
 import { runCommand } from "../cli/program.ts";
 import { install } from "../service.ts";
-import { startReceiver } from "./stage.ts";
+import { openDeliveryServices, startReceiver } from "./stage.ts";
 
 test("an endpoint at a private address, by number or by name, is refused without a connection", async (context) => {
   const trap = await startReceiver();
@@ -67,24 +59,7 @@ test("a name that leads inside the second time is refused then, without a connec
   const { id } = JSON.parse((await runCommand(installation, 0, words)).stdout);
   await runCommand(installation, 0, ["webhooks", "ping", id]);
   const { db } = installation.database;
-  const vault = await prepareVault(
-    db,
-    await readKeys(openFileSource(join(installation.dataFolder, "master.key"))),
-  );
-  const log = openLog({ level: "silent", format: "json" });
-  const { audit } = openSigning(
-    readSigningKey(requireSigningKey(readConfig(installation.environment)).reveal()),
-  );
-  const services = {
-    db,
-    vault,
-    gate,
-    audit,
-    clock: systemClock,
-    random: systemRandom,
-    log,
-    publicUrl: () => "",
-  };
+  const services = await openDeliveryServices(installation, gate);
   for (let attempt = 0; attempt < 2; attempt++) {
     await db.query("update webhook_delivery set due_at = app_now()");
     await deliverWebhooks(services, id, new AbortController().signal);

@@ -1,7 +1,18 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { prepareVault } from "#actions/vault/prepare-vault.ts";
+import type { DeliveryServices } from "#actions/webhooks/deliver-webhooks.ts";
+import { systemClock } from "#lib/clock.ts";
+import { openLog } from "#lib/log.ts";
+import { systemRandom } from "#lib/random.ts";
+import { openSigning, readSigningKey } from "#lib/signing.ts";
+import type { Gate } from "#outbound/gate.ts";
+import { readConfig, requireSigningKey } from "#service/settings/settings.ts";
+import { openFileSource, readKeys } from "#vault/key-source.ts";
+import type { Installation } from "../service.ts";
 
 /** A delivery as an endpoint received it. */
 export interface Received {
@@ -28,6 +39,8 @@ export interface Receiver {
   /** Of one path, in the order in which they came in. */
   at(path: string): readonly Received[];
   readonly connections: number;
+  /** The most requests that waited for their answer at the same time. */
+  readonly mostAtOnce: number;
   close(): Promise<void>;
 }
 
@@ -37,7 +50,11 @@ export async function startReceiver(
 ): Promise<Receiver> {
   const received: Received[] = [];
   let connections = 0;
+  let waiting = 0;
+  let mostAtOnce = 0;
   const server = createServer((request, response) => {
+    mostAtOnce = Math.max(mostAtOnce, ++waiting);
+    response.once("close", () => waiting--);
     void text(request).then((body) => {
       const { headers, url: path = "/" } = request;
       const delivery = { path, id: String(headers["webhook-id"]), headers, body, event: JSON.parse(body) };
@@ -58,6 +75,9 @@ export async function startReceiver(
     get connections() {
       return connections;
     },
+    get mostAtOnce() {
+      return mostAtOnce;
+    },
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -71,4 +91,22 @@ export function isSignedBy(secret: string, { headers, body }: Received): boolean
   const content = `${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`;
   const wanted = `v1,${createHmac("sha256", key).update(content).digest("base64")}`;
   return String(headers["webhook-signature"]).split(" ").includes(wanted);
+}
+
+/** What delivering needs, for a test that delivers itself. */
+export async function openDeliveryServices(
+  { database: { db }, dataFolder, environment }: Installation,
+  gate: Gate,
+): Promise<DeliveryServices> {
+  const signing = readSigningKey(requireSigningKey(readConfig(environment)).reveal());
+  return {
+    db,
+    vault: await prepareVault(db, await readKeys(openFileSource(join(dataFolder, "master.key")))),
+    gate,
+    audit: openSigning(signing).audit,
+    clock: systemClock,
+    random: systemRandom,
+    log: openLog({ level: "silent", format: "json" }),
+    publicUrl: () => "",
+  };
 }

@@ -1,5 +1,4 @@
 import type { AttemptRecord, ClaimedDelivery } from "#db/webhooks/webhook-deliveries.ts";
-import type { StoredEndpoint } from "#db/webhooks/webhook-endpoints.ts";
 import { limits } from "#domain/limits.ts";
 import { isDelivered, nextAttemptInMs, renderEvent } from "#domain/webhook.ts";
 import type { Clock } from "#lib/clock.ts";
@@ -25,16 +24,22 @@ export interface AttemptServices {
 /** `isOwnFault`: it ended here, because the service stops or could not make the request, and says nothing of the endpoint. */
 export type Attempt = AttemptRecord & { readonly isOwnFault: boolean };
 
+/** Where deliveries go, and how they are signed. */
+export interface Destination {
+  readonly endpointId: string;
+  readonly url: URL;
+  readonly signers: readonly Hmac[];
+}
+
 /** Sends an event to an endpoint. Never throws. */
 export async function attemptDelivery(
   services: AttemptServices,
-  endpoint: StoredEndpoint,
-  signers: readonly Hmac[],
+  destination: Destination,
   delivery: ClaimedDelivery,
   stopped: AbortSignal,
 ): Promise<Attempt> {
   const beganAtMs = services.clock.now();
-  const sent = await renderAndSend(services, endpoint, signers, delivery, stopped);
+  const sent = await renderAndSend(services, destination, delivery, stopped);
   const answered = typeof sent === "string" || sent instanceof GateError ? null : sent;
   const isStopped = answered === null && stopped.aborted;
   const status = answered?.status ?? null;
@@ -61,18 +66,22 @@ const failureOf = (sent: GateResponse | GateError): string | null =>
 /** The answer, or why there is none; a text: the service's own fault. An event that can't be sent must not keep the others back. */
 async function renderAndSend(
   { gate, log, publicUrl }: AttemptServices,
-  { id: endpointId, url }: StoredEndpoint,
-  signers: readonly Hmac[],
+  destination: Destination,
   delivery: ClaimedDelivery,
   stopped: AbortSignal,
 ): Promise<GateResponse | GateError | string> {
   try {
     const body = renderEvent(delivery, publicUrl());
     await failpoint("webhook.before_send");
-    return await send(gate, url, delivery, body, signers, stopped);
+    return await send(gate, destination, delivery, body, stopped);
   } catch (error) {
     log.error(
-      { ...describeError(error), endpointId, eventId: delivery.id, type: delivery.type },
+      {
+        ...describeError(error),
+        endpointId: destination.endpointId,
+        eventId: delivery.id,
+        type: delivery.type,
+      },
       "an event could not be sent to its webhook endpoint",
     );
     const name = error instanceof Error ? error.name : "unknown";
@@ -86,13 +95,11 @@ const FAILURE_CHARACTERS_MAX = 300;
 
 async function send(
   gate: Gate,
-  target: string,
+  { url, signers }: Destination,
   delivery: ClaimedDelivery,
   body: string,
-  signers: readonly Hmac[],
   stopped: AbortSignal,
 ): Promise<GateResponse | GateError> {
-  const url = new URL(target);
   const signed = webhookHeaders({ id: delivery.id, atMs: delivery.beganAt.getTime(), body }, signers);
   try {
     return await gate.send(

@@ -4,8 +4,8 @@ import {
   claimDeliveries,
   noteEndpointHealth,
   recordAttempts,
-  returnDeliveries,
   type ClaimedDelivery,
+  type DeliveryClaim,
 } from "#db/webhooks/webhook-deliveries.ts";
 import {
   disableWebhookEndpoint,
@@ -23,7 +23,7 @@ import { inLanes } from "#lib/lanes.ts";
 import { openWebhookSigner } from "#lib/webhook-signature.ts";
 import { webhookSecretBinding } from "#vault/binding.ts";
 import type { Vault } from "#vault/vault.ts";
-import { attemptDelivery, type Attempt, type AttemptServices } from "./attempt-delivery.ts";
+import { attemptDelivery, type Attempt, type AttemptServices, type Destination } from "./attempt-delivery.ts";
 
 /** What delivering needs. */
 export interface DeliveryServices extends AttemptServices {
@@ -32,10 +32,16 @@ export interface DeliveryServices extends AttemptServices {
   readonly audit: AuditKeys;
 }
 
-/** Concurrent deliveries to an endpoint. */
-const TOGETHER_MAX = 10;
-/** Deliveries that are claimed, and recorded, by one statement. */
-const BATCH_MAX = 100;
+/** How many deliveries to an endpoint are claimed and recorded by one statement, and how many of them are sent at once. */
+interface Pace {
+  readonly batch: number;
+  readonly together: number;
+}
+
+const FIRST_PACE: Pace = { batch: 10, together: 10 };
+/** For an endpoint that has answered a few batches without a failure. */
+const PACE_MAX: Pace = { batch: 200, together: 60 };
+const FAILING_PACE: Pace = { batch: 1, together: 1 };
 /** What a lost worker has sent without recording it is sent again, so a batch is not larger than the endpoint takes in about this time. */
 const BATCH_MS = 1_000;
 /** After this time an endpoint makes room for others, and gets another job if it has more. */
@@ -46,60 +52,116 @@ const LEASE_MS = 4 * limits.webhookTimeoutMs;
 /**
  * Delivers the due events of an endpoint, several at a time; one at a time while it fails. Each is delivered at least once, always under
  * the same `webhook-id`. Ends when nothing else is due, on a failure, or after a while: what comes next is found by the next look for due
- * events, together with what comes until then.
+ * events, together with what comes until then. `waitedMs`: for how long an event must have been due, as of now.
  */
 export async function deliverWebhooks(
   services: DeliveryServices,
   endpointId: string,
   stopped: AbortSignal,
+  waitedMs: () => number = () => 0,
 ): Promise<void> {
-  const { db, clock } = services;
+  const { clock } = services;
   const endsAtMs = clock.now() + JOB_MS;
   const isOver = (): boolean => stopped.aborted || clock.now() >= endsAtMs;
   const opened = new Map<string, Hmac>();
-  let batchMax = TOGETHER_MAX;
-  while (!isOver()) {
-    const endpoint = await findWebhookEndpoint(db, endpointId);
-    if (endpoint === undefined || endpoint.disabledAt !== null) return;
-    // First, so that without the key no attempt is counted.
-    const signers = await openSigners(services, endpoint, opened);
-    const claimMax = endpoint.failingSince === null ? batchMax : 1;
-    const deliveries = await claimDeliveries(db, endpointId, claimMax, LEASE_MS);
-    if (deliveries.length === 0) return;
+  let pace = FIRST_PACE;
+  const prepare = async (): Promise<Batch | null> => {
+    return isOver() ? null : await prepareBatch(services, endpointId, opened, pace, waitedMs());
+  };
+  let batch = await prepare();
+  while (batch !== null) {
+    const { claim, endpoint } = batch;
+    const isFull = claim.deliveries.length === batch.pace.batch;
     const beganAtMs = clock.now();
-    const attempts = await attemptAll(services, endpoint, signers, deliveries, isOver, stopped);
-    const isQuick = clock.now() - beganAtMs < BATCH_MS && attempts.every(({ isDelivered }) => isDelivered);
-    batchMax = isQuick ? Math.min(2 * batchMax, BATCH_MAX) : TOGETHER_MAX;
-    if (!(await noteHealth(services, endpoint, attempts)) || deliveries.length < claimMax) return;
+    // While it works, the next batch is claimed meanwhile.
+    const [works, next] = await Promise.all([
+      makeBatch(services, batch, isOver, stopped),
+      isFull && endpoint.failingSince === null ? prepare() : null,
+    ]);
+    pace = nextPace(batch.pace, works, clock.now() - beganAtMs);
+    if (!works && next !== null) await recordAttempts(services.db, endpointId, next.claim.id, []);
+    if (!works || !isFull) return;
+    batch = next ?? (await prepare());
   }
 }
 
-/** Attempts them until one fails, and records what became of each. */
+/** Deliveries that are made together. */
+interface Batch {
+  readonly endpoint: StoredEndpoint;
+  readonly signers: readonly Hmac[];
+  readonly claim: DeliveryClaim;
+  readonly pace: Pace;
+}
+
+/** null: there is nothing to deliver. */
+async function prepareBatch(
+  services: DeliveryServices,
+  endpointId: string,
+  opened: Map<string, Hmac>,
+  paceOfWorking: Pace,
+  waitedMs: number,
+): Promise<Batch | null> {
+  const { db } = services;
+  const endpoint = await findWebhookEndpoint(db, endpointId);
+  if (endpoint === undefined || endpoint.disabledAt !== null) return null;
+  // First, so that without the key nothing is claimed.
+  const signers = await openSigners(services, endpoint, opened);
+  const pace = endpoint.failingSince === null ? paceOfWorking : FAILING_PACE;
+  const wanted = { deliveriesMax: pace.batch, waitedMs, leaseMs: LEASE_MS };
+  const claim = await claimDeliveries(db, endpointId, wanted);
+  return claim && { endpoint, signers, claim, pace };
+}
+
+/** Whether the endpoint works and may get more. */
+async function makeBatch(
+  services: DeliveryServices,
+  { endpoint, signers, claim, pace }: Batch,
+  isOver: () => boolean,
+  stopped: AbortSignal,
+): Promise<boolean> {
+  const destination = { endpointId: endpoint.id, url: new URL(endpoint.url), signers };
+  const { deliveries } = claim;
+  const attempts = await attemptAll(services, destination, deliveries, pace.together, isOver, stopped);
+  await failpoint("webhook.after_send");
+  // What was not attempted is due as before.
+  await recordAttempts(services.db, endpoint.id, claim.id, attempts);
+  return await noteHealth(services, endpoint, attempts);
+}
+
+/** Batches become smaller when one takes too long, also if it was the worker that had no time. */
+function nextPace({ batch, together }: Pace, works: boolean, tookMs: number): Pace {
+  if (!works) return FIRST_PACE;
+  if (tookMs >= BATCH_MS)
+    return {
+      batch: Math.max(Math.floor(batch / 2), FIRST_PACE.batch),
+      together: Math.max(together, FIRST_PACE.together),
+    };
+  return {
+    batch: Math.min(2 * Math.max(batch, FIRST_PACE.batch / 2), PACE_MAX.batch),
+    together: Math.min(2 * Math.max(together, FIRST_PACE.together / 2), PACE_MAX.together),
+  };
+}
+
+/** Attempts them until one fails. Those that were not attempted have no result. */
 async function attemptAll(
   services: DeliveryServices,
-  endpoint: StoredEndpoint,
-  signers: readonly Hmac[],
+  destination: Destination,
   deliveries: readonly ClaimedDelivery[],
+  together: number,
   isOver: () => boolean,
   stopped: AbortSignal,
 ): Promise<readonly Attempt[]> {
-  const { db } = services;
   let fails = false;
-  const attempts = await inLanes(
+  return await inLanes(
     deliveries,
-    TOGETHER_MAX,
+    together,
     async (delivery) => {
-      const attempt = await attemptDelivery(services, endpoint, signers, delivery, stopped);
+      const attempt = await attemptDelivery(services, destination, delivery, stopped);
       fails ||= !attempt.isDelivered && !attempt.isOwnFault;
       return attempt;
     },
     () => fails || isOver(),
   );
-  await failpoint("webhook.after_send");
-  await recordAttempts(db, endpoint.id, attempts);
-  if (attempts.length < deliveries.length)
-    await returnDeliveries(db, endpoint.id, deliveries.slice(attempts.length));
-  return attempts;
 }
 
 /** By the endpoint's secrets, the current one first. `opened`: those of earlier batches, by the ids of their secrets. */

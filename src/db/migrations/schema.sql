@@ -1150,6 +1150,16 @@ create table webhook_attempt (
   constraint webhook_attempt_number_check CHECK ((number > 0))
 );
 
+create table webhook_claim (
+  id bigint generated always as identity not null,
+  endpoint_id text not null,
+  event_ids text[] not null,
+  ends_at timestamp with time zone not null,
+  constraint webhook_claim_pkey PRIMARY KEY (id),
+  constraint webhook_claim_event_ids_check CHECK ((cardinality(event_ids) > 0))
+);
+CREATE INDEX webhook_claim_endpoint ON public.webhook_claim USING btree (endpoint_id);
+
 create table webhook_delivery (
   endpoint_id text not null,
   event_id text not null,

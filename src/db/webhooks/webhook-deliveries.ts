@@ -13,11 +13,17 @@ export interface ClaimedDelivery extends WebhookEvent {
   readonly beganAt: Date;
 }
 
+/** Deliveries that are made, and recorded, together. */
+export interface DeliveryClaim {
+  readonly id: string;
+  readonly deliveries: readonly ClaimedDelivery[];
+}
+
 /**
  * Adds a job for each enabled endpoint with due deliveries that has none yet, at most `jobsMax` at a time, so that slow
- * endpoints leave room for other jobs. Endpoints that work come before those that fail.
+ * endpoints leave room for other jobs. Endpoints that work come before those that fail. `waitedMs`: for how long a delivery must be due.
  */
-export async function addDeliveryJobs(db: Database, jobsMax: number): Promise<void> {
+export async function addDeliveryJobs(db: Database, jobsMax: number, waitedMs: number): Promise<void> {
   await db.query({
     name: "add_delivery_jobs",
     text: `with busy as (
@@ -26,36 +32,44 @@ export async function addDeliveryJobs(db: Database, jobsMax: number): Promise<vo
       due as (
         select endpoint.id from webhook_endpoint endpoint
         where disabled_at is null and 'webhooks:' || endpoint.id not in (select key from busy)
-          and exists (select from webhook_delivery where endpoint_id = endpoint.id and due_at <= app_now())
+          and exists (select from webhook_delivery where endpoint_id = endpoint.id and due_at <= app_now() - $2::float8 * interval '1 ms')
           and exists (select from webhook_secret where endpoint_id = endpoint.id)
         order by failing_since is not null, random() limit greatest(0, $1 - (select count(*) from busy)))
       select graphile_worker.add_job('deliver_webhooks', json_build_object('endpointId', id), job_key => 'webhooks:' || id)
       from due`,
-    values: [jobsMax],
+    values: [jobsMax, waitedMs],
   });
 }
 
-/** Begins the next attempts of an endpoint's due deliveries. Another worker makes them again after `leaseMs`, unless they are recorded. */
+/**
+ * Begins the next attempts of an endpoint's deliveries that have been due for `waitedMs`. Another worker makes them after `leaseMs`, unless
+ * they are recorded; two workers that claim at the same moment may both make them. null: there are none.
+ */
 export async function claimDeliveries(
   db: Database,
   endpointId: string,
-  deliveriesMax: number,
-  leaseMs: number,
-): Promise<readonly ClaimedDelivery[]> {
-  const rows = await db.query<ClaimedDelivery>({
+  wanted: { readonly deliveriesMax: number; readonly waitedMs: number; readonly leaseMs: number },
+): Promise<DeliveryClaim | null> {
+  const rows = await db.query<ClaimedDelivery & { claimId: string }>({
     name: "claim_deliveries",
-    text: `with due as (
-        select endpoint_id, event_id from webhook_delivery where endpoint_id = $1 and due_at <= app_now()
-        order by due_at limit $2 for update skip locked)
-      update webhook_delivery delivery set attempts = attempts + 1, tries = tries + 1,
-        due_at = app_now() + $3::float8 * interval '1 ms'
-      from due join webhook_event event on event.id = due.event_id
-      where delivery.endpoint_id = due.endpoint_id and delivery.event_id = due.event_id
-      returning event.id, event.type, event.occurred_at as "occurredAt", event.data, delivery.attempts as attempt, delivery.tries,
-        app_now() as "beganAt"`,
-    values: [endpointId, deliveriesMax, leaseMs],
+    // A delivery is not written to before it has been made: its lease is in the row of the claim.
+    text: `with due as materialized (
+        select event_id, attempts + 1 as attempt, tries + 1 as tries from webhook_delivery
+        where endpoint_id = $1 and due_at <= app_now() - $3::float8 * interval '1 ms'
+          and event_id <> all (array(select unnest(event_ids) from webhook_claim where endpoint_id = $1 and ends_at > app_now()))
+        order by due_at limit $2),
+      claim as (
+        insert into webhook_claim (endpoint_id, event_ids, ends_at)
+        select $1, array_agg(event_id), app_now() + $4::float8 * interval '1 ms' from due having count(*) > 0 returning id)
+      select claim.id::text as "claimId", event.id, event.type, event.occurred_at as "occurredAt", event.data, due.attempt, due.tries,
+        app_now() as "beganAt"
+      from claim cross join due
+        -- By its key, also where the limit is not known and the planner would read all events instead.
+        cross join lateral (select * from webhook_event where id = due.event_id offset 0) event`,
+    values: [endpointId, wanted.deliveriesMax, wanted.waitedMs, wanted.leaseMs],
   });
-  return rows.map(withTimes);
+  const id = rows[0]?.claimId;
+  return id === undefined ? null : { id, deliveries: rows.map(withTimes) };
 }
 
 const TIMES: ReadonlySet<string> = new Set(["createdAt", "startedAt", "endedAt", "expiresAt", "completedAt"]);
@@ -96,44 +110,27 @@ const ATTEMPT: Columns<AttemptRecord> = {
   next_in_ms: ["float8", ({ nextInMs }) => nextInMs],
 };
 
-/** Records attempts, and the state of their deliveries unless later attempts have them. */
+/** Records the attempts of a claim and ends it, except for attempts that another worker has made meanwhile. */
 export async function recordAttempts(
   db: Database,
   endpointId: string,
+  claimId: string,
   attempts: readonly AttemptRecord[],
 ): Promise<void> {
   await db.query({
     name: "record_attempts",
-    text: `with attempt as (select * from ${given("attempt", ATTEMPT, 2)}),
-      kept as (
-        insert into webhook_attempt (endpoint_id, event_id, number, began_at, duration_ms, status, failure, answer)
-        select $1, event_id, number, began_at, duration_ms, status, failure, answer from attempt
-        where exists (select from webhook_delivery where endpoint_id = $1 and event_id = attempt.event_id)
-        on conflict do nothing)
-      update webhook_delivery delivery set
-        delivered_at = case when is_delivered then app_now() end,
-        failed_at = case when not is_delivered and next_in_ms is null then app_now() end,
-        due_at = case when not is_delivered then app_now() + next_in_ms * interval '1 ms' end
-      from attempt
-      where delivery.endpoint_id = $1 and delivery.event_id = attempt.event_id and delivery.attempts = attempt.number
-        and delivery.due_at is not null`,
-    values: [endpointId, ...valuesOf(ATTEMPT, attempts)],
-  });
-}
-
-/** Takes back what `claimDeliveries` did for deliveries that were not attempted. */
-export async function returnDeliveries(
-  db: Database,
-  endpointId: string,
-  deliveries: readonly ClaimedDelivery[],
-): Promise<void> {
-  await db.query({
-    name: "return_deliveries",
-    text: `update webhook_delivery delivery set attempts = attempts - 1, tries = tries - 1, due_at = app_now()
-      from unnest($2::text[], $3::int[]) as claimed (event_id, attempt)
-      where delivery.endpoint_id = $1 and delivery.event_id = claimed.event_id and delivery.attempts = claimed.attempt
-        and delivery.due_at is not null and tries > 0`,
-    values: [endpointId, deliveries.map(({ id }) => id), deliveries.map(({ attempt }) => attempt)],
+    text: `with ended as (delete from webhook_claim where id = $2::bigint),
+      made as (
+        update webhook_delivery delivery set attempts = number, tries = delivery.tries + 1,
+          delivered_at = case when is_delivered then app_now() end,
+          failed_at = case when not is_delivered and next_in_ms is null then app_now() end,
+          due_at = case when not is_delivered then app_now() + next_in_ms * interval '1 ms' end
+        from ${given("attempt", ATTEMPT, 3)}
+        where delivery.endpoint_id = $1 and delivery.event_id = attempt.event_id and delivery.attempts = number - 1
+        returning attempt.*)
+      insert into webhook_attempt (endpoint_id, event_id, number, began_at, duration_ms, status, failure, answer)
+      select $1, event_id, number, began_at, duration_ms, status, failure, answer from made`,
+    values: [endpointId, claimId, ...valuesOf(ATTEMPT, attempts)],
   });
 }
 
@@ -290,10 +287,10 @@ export async function deleteOldEvents(db: Database, keptMs: number, limit: numbe
 
 /**
  * Deletes what deleted endpoints have left: events that were written, or attempts that ended, while their endpoint was being deleted.
- * References would prevent them, at the cost of every run. Returns how many rows.
+ * References would prevent them, at the cost of every run. Also claims of lost workers. Returns how many rows.
  */
 export async function deleteOrphanedDeliveries(db: Database): Promise<number> {
-  let total = 0;
+  let total = (await db.query(`delete from webhook_claim where ends_at <= app_now() returning 1`)).length;
   for (const table of ["webhook_delivery", "webhook_attempt"]) {
     // By the index from endpoint to endpoint, however many rows each has.
     const rows = await db.query(

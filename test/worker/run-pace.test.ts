@@ -1,0 +1,30 @@
+// docs/webhooks.md#how-soon: when a worker is busy.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RunPace } from "#worker/run-pace.ts";
+
+function begin(pace: RunPace, runs: number, fromMs: number): void {
+  for (let run = 0; run < runs; run++) pace.note(fromMs + (900 * run) / runs);
+}
+
+test("a worker is busy while it begins more runs a second than it has slots, and a moment after", () => {
+  const pace = new RunPace(300);
+  assert.equal(pace.isBusy(0), false);
+  begin(pace, 300, 0);
+  assert.equal(pace.isBusy(950), false);
+  begin(pace, 301, 1_000);
+  assert.equal(pace.isBusy(1_950), true);
+  assert.equal(pace.isBusy(2_500), true);
+  assert.equal(pace.isBusy(3_100), false);
+});
+
+test("runs that keep their slots for long, or are few, make no worker busy", () => {
+  const few = new RunPace(2);
+  begin(few, 200, 0);
+  assert.equal(few.isBusy(950), false);
+  begin(few, 201, 1_000);
+  assert.equal(few.isBusy(1_950), true);
+  const slow = new RunPace(1_000);
+  for (let second = 0; second < 5; second++) begin(slow, 900, second * 1_000);
+  assert.equal(slow.isBusy(4_950), false);
+});
