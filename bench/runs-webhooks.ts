@@ -13,14 +13,18 @@ export interface WebhookOptions extends DrainTiming {
   readonly targetUrl: string;
 }
 
-/** Without an endpoint; with one whose events are written and wait; with one that gets them while the runs go on. */
-const KINDS = ["none", "written", "delivered"] as const;
+/**
+ * Without an endpoint; with one whose events are written and wait; with one that gets them while the runs go on, and one that only gets
+ * each run's end.
+ */
+const KINDS = ["none", "written", "delivered", "ends"] as const;
 type Kind = (typeof KINDS)[number];
 
 const TITLES: Readonly<Record<Kind, string>> = {
   none: "no endpoint",
   written: "events written",
   delivered: "events delivered, two each",
+  ends: "ends of runs delivered",
 };
 
 export interface WebhookRow {
@@ -30,6 +34,8 @@ export interface WebhookRow {
   readonly perSecond: number;
   /** Of the events that were written, how many were delivered by the end of the drain. */
   readonly delivered: number;
+  /** How old the oldest of the others was by then. */
+  readonly lagSeconds: number;
   /** Of the rate without an endpoint, round by round. */
   readonly ratio: number;
   /** Of what a run costs without an endpoint, in CPU time of workers and PostgreSQL: also says something beside other work. */
@@ -52,11 +58,7 @@ export async function measureWebhooks(
     options.workers.map((count) => [each, count] as const),
   )) {
     const runs = await ourContender(stage, work, "webhooks");
-    const drains: Record<Kind, (Drain & { readonly delivered: number })[]> = {
-      none: [],
-      written: [],
-      delivered: [],
-    };
+    const drains: Record<Kind, (Drain & Delivered)[]> = { none: [], written: [], delivered: [], ends: [] };
     for (let round = 0; round < options.rounds; round++) {
       // Each kind is first as often as the others.
       for (const [at] of KINDS.entries()) {
@@ -64,11 +66,11 @@ export async function measureWebhooks(
         await prepare(stage, kind, options.targetUrl);
         const drain = await measureDrain(of(runs, kind), workers, options, GUESS);
         const { perSecond, costs } = drain;
-        const delivered = await shareDelivered(stage);
+        const { delivered, lagSeconds } = await readDelivered(stage);
         say(
-          `${WORKS[work]}, ${TITLES[kind]}, ${workers} workers: ${Math.round(perSecond)} runs a second, ${Math.round(cpuUsOf(costs))} µs of CPU each, ${percent(delivered)} delivered`,
+          `${WORKS[work]}, ${TITLES[kind]}, ${workers} workers: ${Math.round(perSecond)} runs a second, ${Math.round(cpuUsOf(costs))} µs of CPU each, ${percent(delivered)} delivered, ${lagSeconds.toFixed(1)} s behind`,
         );
-        drains[kind].push({ ...drain, delivered });
+        drains[kind].push({ ...drain, delivered, lagSeconds });
       }
     }
     for (const kind of KINDS) {
@@ -79,6 +81,7 @@ export async function measureWebhooks(
         workers,
         perSecond: median(drains[kind].map(({ perSecond }) => perSecond)),
         delivered: median(drains[kind].map(({ delivered }) => delivered)),
+        lagSeconds: median(drains[kind].map(({ lagSeconds }) => lagSeconds)),
         ratio: median(pairs.map(({ here, there }) => here.perSecond / there.perSecond)),
         cpu: ratioOfPairs(pairs.map(({ here, there }) => ({ here: here.costs, there: there.costs }))),
       });
@@ -88,11 +91,16 @@ export async function measureWebhooks(
   return rows;
 }
 
-async function shareDelivered({ installation }: RunStage): Promise<number> {
-  const [row] = await installation.database.db.query<{ share: number }>(
-    `select (count(*) filter (where delivered_at is not null) / greatest(count(*), 1)::float8) as share from webhook_delivery`,
-  );
-  return row?.share ?? 0;
+type Delivered = Pick<WebhookRow, "delivered" | "lagSeconds">;
+
+async function readDelivered({ installation }: RunStage): Promise<Delivered> {
+  const [row] = await installation.database.db.query<Delivered>({
+    text: `select count(*) filter (where delivered_at is not null) / greatest(count(*), 1)::float8 as delivered,
+        coalesce(extract(epoch from max(occurred_at) - min(occurred_at) filter (where delivered_at is null)), 0)::float8 as "lagSeconds"
+      from webhook_delivery join webhook_event on id = event_id`,
+    timeoutMs: 60_000,
+  });
+  return row ?? { delivered: 0, lagSeconds: 0 };
 }
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -102,27 +110,33 @@ const of = (runs: Contender, kind: Kind): Contender => ({ ...runs, id: `${runs.i
 
 async function prepare({ installation }: RunStage, kind: Kind, targetUrl: string): Promise<void> {
   const { db } = installation.database;
-  for (const table of ["attempt", "delivery", "secret", "endpoint", "event"])
-    await db.query({ text: `delete from webhook_${table}`, timeoutMs: 60_000 });
+  // What is only deleted would still be in the way of the next round.
+  await db.query({
+    text: "truncate webhook_attempt, webhook_delivery, webhook_claim, webhook_event",
+    timeoutMs: 60_000,
+  });
+  for (const table of ["secret", "endpoint"]) await db.query(`delete from webhook_${table}`);
   if (kind === "none") return;
-  const words = ["webhooks", "create", `${targetUrl}/hooks`, "--account", "acme"];
+  const events = kind === "ends" ? ["--events", "run.completed,run.failed,run.cancelled"] : [];
+  const words = ["webhooks", "create", `${targetUrl}/hooks`, "--account", "acme", ...events];
   const { code, stderr } = await installation.command(...words);
   if (code !== 0) throw new Error(stderr);
   if (kind === "written") await db.query("delete from webhook_secret");
 }
 
 export function renderWebhooks(rows: readonly WebhookRow[], isMarkdown: boolean): string {
-  const lines = rows.map(({ work, kind, workers, perSecond, delivered, ratio, cpu }) => [
+  const lines = rows.map(({ work, kind, workers, perSecond, delivered, lagSeconds, ratio, cpu }) => [
     WORKS[work],
     TITLES[kind],
     String(workers),
     String(Math.round(perSecond)),
     kind === "none" ? "" : percent(delivered),
+    kind === "none" ? "" : lagSeconds.toFixed(1),
     percent(ratio),
     `${cpu.median.toFixed(2)} (${cpu.low.toFixed(2)} to ${cpu.high.toFixed(2)})`,
   ]);
   return renderLines(
-    [["runs", "with", "workers", "runs/s", "delivered", "of none", "CPU of none"], ...lines],
+    [["runs", "with", "workers", "runs/s", "delivered", "s behind", "of none", "CPU of none"], ...lines],
     isMarkdown,
   );
 }
