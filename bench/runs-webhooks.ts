@@ -5,6 +5,7 @@ import { measureDrain, type Contender, type Drain, type DrainTiming } from "./ru
 import { median } from "./runs-latency.ts";
 import { renderLines } from "./lines.ts";
 import { ourContender, type RunStage } from "./runs-ours.ts";
+import { measureDeliveries, renderDeliveries } from "./webhook-delivery.ts";
 
 export interface WebhookOptions extends DrainTiming {
   readonly groups: readonly GroupId[];
@@ -87,6 +88,8 @@ export async function measureWebhooks(
       });
     }
   }
+  await prepare(stage, "delivered", options.targetUrl);
+  say(renderDeliveries(await measureDeliveries(stage)));
   await prepare(stage, "none", options.targetUrl);
   return rows;
 }
