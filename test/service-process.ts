@@ -13,7 +13,7 @@ export interface ServiceProgram {
 
 /** As the launcher `latchkey` starts it: heaps that stay small while records stream through them. */
 const FLAGS = [
-  "--max-semi-space-size=8",
+  "--max-semi-space-size=16",
   "--initial-old-space-size=64",
   "--heap-growing-percent=30",
   "--disable-warning=ExperimentalWarning",
