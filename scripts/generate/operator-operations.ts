@@ -84,6 +84,7 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   credentials.readCredential,
   credentials.unlockCredential,
   credentials.testLogin,
+  credentials.requestCredential,
   credentials.deleteCredential,
   credentials.listCredentialSessions,
   credentials.readCredentialSession,

@@ -112,6 +112,7 @@ async function deliveriesOf(
     eventId: each.event_id,
     type: each.type,
     subjectId: each.subject_id,
+    subjectName: each.subject_name,
     occurredAt: new Date(each.occurred_at),
     state: each.state,
     attempts: each.attempts,

@@ -6,7 +6,12 @@ import {
   testLoginOf,
   unlockCredentialOf,
 } from "#actions/operators/list-credentials.ts";
-import { getSession, linkSession, revokeSessionOf } from "#actions/operators/manage-sessions.ts";
+import {
+  getSession,
+  linkSession,
+  requestCredential,
+  revokeSessionOf,
+} from "#actions/operators/manage-sessions.ts";
 import type * as contract from "#contract/operator/credentials.ts";
 import type { Handler } from "./context.ts";
 
@@ -27,6 +32,11 @@ export const postUnlock: Handler<typeof contract.unlockCredential> = async (
 
 export const postTestLogin: Handler<typeof contract.testLogin> = async ({ services, caller }, { params }) =>
   await testLoginOf(services, caller, params["credentialId"] ?? "");
+
+export const postRequest: Handler<typeof contract.requestCredential> = async (
+  { services, caller },
+  { params },
+) => await requestCredential(services, caller, params["credentialId"] ?? "");
 
 export const deleteCredential: Handler<typeof contract.deleteCredential> = async (context, { params }) =>
   await deleteCredentialOf(context.services, context.caller, params["credentialId"] ?? "");

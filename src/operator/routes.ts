@@ -154,6 +154,7 @@ function addInstallation({ route }: Adder): void {
   route(ofCredentials.readCredential, credentials.getCredential);
   route(ofCredentials.unlockCredential, credentials.postUnlock);
   route(ofCredentials.testLogin, credentials.postTestLogin);
+  route(ofCredentials.requestCredential, credentials.postRequest);
   route(ofCredentials.deleteCredential, credentials.deleteCredential);
   route(ofCredentials.listCredentialSessions, credentials.getCredentialSessions);
   route(ofCredentials.readCredentialSession, credentials.getCredentialSession);

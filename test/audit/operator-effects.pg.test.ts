@@ -289,6 +289,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     },
   },
   testLogin: on("credential.test_login", newCredential),
+  requestCredential: on("session.create", newCredential),
   deleteCredential: on("credential.delete", newCredential),
   linkCredentialSession: on("session.link", newSession),
   revokeCredentialSession: on("session.revoke", newSession),

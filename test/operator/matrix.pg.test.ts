@@ -73,6 +73,7 @@ const MATRIX: Readonly<Record<string, string>> = {
   readCredential: "admin operator viewer",
   unlockCredential: "admin operator",
   testLogin: "admin operator",
+  requestCredential: "admin operator !",
   deleteCredential: "admin operator !",
   listCredentialSessions: "admin operator viewer",
   readCredentialSession: "admin operator viewer",

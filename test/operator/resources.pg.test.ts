@@ -64,6 +64,9 @@ test("runs are listed newest first, page by page, and by every filter", async ()
   const filters: readonly (readonly [query: string, found: readonly string[]])[] = [
     ["status=running", ["third", "second", "first"]],
     ["status=failed", []],
+    ["progress_step=awaiting_review", ["third", "second", "first"]],
+    ["progress_step=authenticating", []],
+    ["status=running&progress_step=checked", []],
     ["account=acme&blueprint=list-it&run_name=sec", ["second"]],
     ["run_name=run", []],
     ["metadata=po%3Dpo-2", ["third"]],
@@ -264,6 +267,7 @@ test("what a run gave is read from any place on, and downloaded as a file", asyn
   const middle = await good("listResultRecords", `${path}/records?from=297&limit=2`);
   assert.deepEqual(middle.body, {
     total_records: 300,
+    invalid_records: null,
     items: [297, 298].map((n) => ({ ordinal: n, data: { n, note: "=1+1" }, errors: [], is_valid: true })),
   });
   const end = await good("listResultRecords", `${path}/records?from=299`);
@@ -377,7 +381,30 @@ test("a credential is listed without its value, unlocked, and deleted forever", 
   assert.equal((await good("listCredentials", "/credentials?q=%25")).body.items.length, 0);
   const sessions = await good("listCredentialSessions", "/credential-sessions");
   assert.equal(sessions.body.items[0].credential_id, credential);
+  const countOf = async (operation: string, path: string): Promise<number> =>
+    (await good(operation, path)).body.items.length;
+  for (const [state, found] of [
+    ["completed", 1],
+    ["pending", 0],
+    ["expired", 0],
+  ] as const)
+    assert.equal(
+      await countOf("listCredentialSessions", `/credential-sessions?state=${state}`),
+      found,
+      state,
+    );
+  assert.equal(await countOf("listCredentials", "/credentials?state=rejected"), 0);
+  await stage.db.query("update credential set login_rejections = 2 where id = $1", [credential]);
+  assert.equal(await countOf("listCredentials", "/credentials?state=rejected"), 1);
+  assert.equal(await countOf("listCredentials", "/credentials?state=locked"), 0);
+  await stage.db.query(
+    "update credential set login_locked_until = app_now() + interval '1 h' where id = $1",
+    [credential],
+  );
+  const locked = (await good("listCredentials", "/credentials?state=locked")).body.items;
+  assert.deepEqual([locked.length, typeof locked[0].last_run_at], [1, "string"]);
   await good("unlockCredential", `/credentials/${credential}/unlock`);
+  assert.equal(await countOf("listCredentials", "/credentials?state=locked"), 0);
   await good("deleteCredential", `/credentials/${credential}`);
   assert.equal((await browser.send("DELETE", `/credentials/${credential}`)).status, 404);
   const entries = (await stage.actions(credential)).filter((each) => !/submit|open|send/.test(each));

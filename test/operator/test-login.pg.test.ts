@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { eventually, PATIENCE_MS } from "../eventually.ts";
-import { connect, openCaller, type Caller } from "../caller.ts";
+import { connect, openCaller, submitHostedForm, type Caller } from "../caller.ts";
 import { LEDGER_LOGIN, ledger, ledgerDocuments, startTarget, type Target } from "../flow/target.ts";
 import { putStrategyInForce } from "../in-force.ts";
 import { assertInvariants } from "../invariants.ts";
@@ -289,6 +289,31 @@ test("a wrong value of what sends nothing by itself fails the test login of a st
 
 test("the data of the installation is as it must be", async () => {
   await assertInvariants(stage.installation);
+});
+
+test("a credential's user is asked for the login anew, by a session like the one that collected it", async () => {
+  const metadata = { customer: "Ada" };
+  const request = { strategy_id: "strat_ledger", name: "Ada's ledger", metadata };
+  const first = (await caller.post("/credential-sessions", request)).body;
+  await submitHostedForm(first.hosted_url, LEDGER_LOGIN);
+  const credential = (await caller.get(`/credential-sessions/${first.id}`)).body.credential_id;
+  const { session_id: id } = (await good("requestCredential", `/credentials/${credential}/request`)).body;
+  assert.notEqual(id, first.id);
+  const path = `/credential-sessions/${id}`;
+  const session = (await good("readCredentialSession", path)).body;
+  assert.deepEqual(
+    [session.status, session.strategy, session.name, session.metadata],
+    ["pending", "strat_ledger", "Ada's ledger", metadata],
+  );
+  // The link is not in the answer: whoever takes it is on record.
+  const { hosted_url: link } = (await good("linkCredentialSession", `${path}/link`)).body;
+  await submitHostedForm(link, LEDGER_LOGIN);
+  const { body } = await caller.get(path);
+  assert.equal(body.status, "completed");
+  assert.notEqual(body.credential_id, credential, "a credential of its own");
+  assert.equal((await browser.send("GET", `/credentials/${credential}`)).status, 200, "the first one stays");
+  assert.deepEqual((await stage.actions(id)).slice(0, 2), ["session.create", "session.link"]);
+  assert.equal((await browser.send("POST", "/credentials/cred_none/request")).status, 404);
 });
 
 test("a pending session's link is given out again, on record, and revoked: the form accepts nothing more", async () => {

@@ -137,6 +137,10 @@ export const testLogin = endpoint<typeof credentials.testLogin>(
   "post",
   "/credentials/{credentialId}/test-login",
 );
+export const requestCredential = endpoint<typeof credentials.requestCredential>(
+  "post",
+  "/credentials/{credentialId}/request",
+);
 export const deleteCredential = endpoint<typeof credentials.deleteCredential>(
   "delete",
   "/credentials/{credentialId}",

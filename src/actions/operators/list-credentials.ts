@@ -12,6 +12,8 @@ import {
   type SeenSession,
 } from "#db/operators/operator-credentials.ts";
 import type { Database } from "#db/connection/pool.ts";
+import type { SessionStatus } from "#domain/credential-session.ts";
+import type { CredentialState } from "#domain/credential-state.ts";
 import { isId } from "#domain/ids.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { notFound } from "#domain/problem.ts";
@@ -39,6 +41,7 @@ const showCredential = (each: SeenCredential) => ({
   locked_until: each.lockedUntil?.toISOString() ?? null,
   session_until: each.sessionUntil?.toISOString() ?? null,
   last_run_id: each.lastRunId,
+  last_run_at: each.lastRunAt?.toISOString() ?? null,
 });
 
 export const showSession = (each: SeenSession) => ({
@@ -59,7 +62,7 @@ export const showSession = (each: SeenSession) => ({
 /** Throws Problem 422, OperatorError. */
 export async function listCredentials(
   db: Database,
-  query: AccountQuery & { strategy?: string; q?: string },
+  query: AccountQuery & { strategy?: string; q?: string; state?: CredentialState },
   limit: readonly string[] | null,
 ) {
   const page = readPage(query);
@@ -67,6 +70,7 @@ export async function listCredentials(
     accountIds: await accountIdsOf(db, query.account, limit),
     strategyId: query.strategy ?? null,
     text: query.q?.trim().toLowerCase() || null,
+    state: query.state ?? null,
   };
   const rows = await listSeenCredentials(db, filter, page);
   return makePage(rows, page, endOf, showCredential);
@@ -99,11 +103,12 @@ export async function getCredential(db: Database, id: string) {
 /** Throws Problem 422, OperatorError. */
 export async function listCredentialSessions(
   db: Database,
-  query: AccountQuery,
+  query: AccountQuery & { state?: SessionStatus },
   limit: readonly string[] | null,
 ) {
   const page = readPage(query);
-  const rows = await listSeenSessions(db, await accountIdsOf(db, query.account, limit), page);
+  const accountIds = await accountIdsOf(db, query.account, limit);
+  const rows = await listSeenSessions(db, { accountIds, status: query.state ?? null }, page);
   return makePage(rows, page, endOf, showSession);
 }
 

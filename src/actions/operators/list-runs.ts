@@ -29,7 +29,7 @@ import { readRunReference } from "#domain/ids.ts";
 import type { Json } from "#domain/json.ts";
 import { makePage, readPage } from "#domain/page-cursor.ts";
 import { invalidField, notFound } from "#domain/problem.ts";
-import type { RunStatus } from "#domain/run.ts";
+import { RUN_STATUSES, RUN_STEPS, type RunStatus } from "#domain/run.ts";
 import { readEvidenceLine, type StoredEvidence } from "#domain/page-evidence.ts";
 import { readAnswerLine } from "#domain/shown-answer.ts";
 import { gramsOf, searchLine } from "#domain/search-text.ts";
@@ -42,6 +42,8 @@ export interface RunQuery {
   limit?: number;
   id?: string;
   status?: RunStatus;
+  /** The step within the status. */
+  progress_step?: string;
   account?: string;
   blueprint?: string;
   run_name?: string;
@@ -79,7 +81,8 @@ export async function listRuns(db: Database, query: RunQuery, limit: readonly st
     {
       id: reference && "id" in reference ? reference.id : null,
       runKey: reference && "runKey" in reference ? reference.runKey : null,
-      status: query.status ?? null,
+      status: query.status ?? statusOf(query.progress_step),
+      step: query.progress_step ?? null,
       accountIds,
       blueprintIds,
       name: query.run_name ?? null,
@@ -94,6 +97,12 @@ export async function listRuns(db: Database, query: RunQuery, limit: readonly st
   );
   return makePage(rows, page, (run) => ({ atMs: run.createdAt.getTime(), id: run.id }), showListed);
 }
+
+/** The status that a built-in step belongs to, which has an index; a milestone has one of any run that executes. */
+const statusOf = (step: string | undefined): RunStatus | null =>
+  step === undefined
+    ? null
+    : (RUN_STATUSES.find((status) => (RUN_STEPS[status] as readonly string[]).includes(step)) ?? null);
 
 /** The newest runs with a text in their name or metadata, or with a credential, at most this many. */
 const LIKE_MAX = 500;

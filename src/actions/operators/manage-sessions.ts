@@ -1,11 +1,18 @@
-import { hostedUrl } from "#actions/sessions/create-credential-session.ts";
+import { createSessionBy, hostedUrl } from "#actions/sessions/create-credential-session.ts";
 import { revokeSession } from "#actions/sessions/revoke-session.ts";
 import type { Needs } from "#actions/services.ts";
 import { recordAudit } from "#db/audit-entries.ts";
+import { findAccountById } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { findSeenSession, type SessionDetail } from "#db/operators/operator-credentials.ts";
+import {
+  findSeenCredential,
+  findSeenSession,
+  type SessionDetail,
+} from "#db/operators/operator-credentials.ts";
 import { isId } from "#domain/ids.ts";
 import { Problem, notFound } from "#domain/problem.ts";
+import { checkReturnUrl } from "#domain/return-url.ts";
+import { must } from "#lib/assert.ts";
 import { showSession } from "./list-credentials.ts";
 import { actorOf, type Principal } from "./operator-caller.ts";
 
@@ -54,6 +61,45 @@ export async function revokeSessionOf(
   const isRevoked = await revokeSession(services.db, services.signing, { accountId, id }, actorOf(caller));
   // It was completed, or expired, in between.
   if (!isRevoked) throw notPending();
+}
+
+/**
+ * A session like the one that collected a credential: for its user to type the login anew, which becomes a new credential. Its way
+ * back is left out if the account's document no longer allows it. Throws Problem 404, 409, 422.
+ */
+export async function requestCredential(
+  services: Needs<"db" | "publicUrl" | "signing">,
+  caller: Principal,
+  id: string,
+): Promise<{ session_id: string }> {
+  const credential = isId("credential", id) ? await findSeenCredential(services.db, id) : undefined;
+  if (!credential) throw notFound("Credential");
+  const session = await requireSession(services.db, credential.sessionId);
+  if (session.embeddedSessionId !== null)
+    throw new Problem(
+      "conflict",
+      "The credential was collected by an embedded session: the customer's page asks for the next one.",
+    );
+  const account = must(await findAccountById(services.db, session.accountId), "the session's account");
+  const { returnUrl, strategy, name, metadata } = session;
+  const mayReturn = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
+  const made = await services.db.transaction(
+    async (tx) =>
+      await createSessionBy(
+        services,
+        tx,
+        { account, actor: actorOf(caller) },
+        {
+          strategyId: strategy,
+          name,
+          metadata,
+          returnUrl: mayReturn ? returnUrl : null,
+          cancelUrl: null,
+          expiresInSeconds: null,
+        },
+      ),
+  );
+  return { session_id: made.id };
 }
 
 async function requireSession(db: Database, id: string): Promise<SessionDetail> {

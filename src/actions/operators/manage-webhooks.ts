@@ -76,6 +76,7 @@ const showDelivery = (row: ListedDelivery) => ({
   event_id: row.eventId,
   type: row.type,
   subject_id: row.subjectId,
+  subject_name: row.subjectName,
   occurred_at: row.occurredAt.toISOString(),
   state: row.state,
   attempts: row.attempts,

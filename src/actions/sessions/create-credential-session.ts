@@ -7,7 +7,8 @@ import {
   insertSessionTogether,
   type NewSession,
 } from "#db/credentials/credential-sessions.ts";
-import type { AuditEvent } from "#domain/audit.ts";
+import type { Account } from "#db/accounts.ts";
+import type { AuditActor, AuditEvent } from "#domain/audit.ts";
 import { projectSession } from "#domain/credential-session.ts";
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
@@ -37,13 +38,35 @@ export async function createCredentialSession(
   caller: Caller,
   request: SessionRequest,
 ): Promise<Answer> {
-  const { session, entry, answer } = await planSession(services, caller, request, {
-    strategy: async (id) => await findStrategy(tx, caller.account.id, id),
+  const { answer } = await createSessionBy(services, tx, byKey(caller), request);
+  await failpoint("session.after_insert");
+  return answer;
+}
+
+/** Who creates a session, for which account. */
+export interface SessionCreator {
+  readonly account: Account;
+  readonly actor: AuditActor;
+}
+
+const byKey = ({ account, keyId }: Caller): SessionCreator => ({
+  account,
+  actor: { kind: "api_key", id: keyId },
+});
+
+/** The same for anyone who may create one. Throws Problem 422 naming the field. */
+export async function createSessionBy(
+  services: Needs<"publicUrl" | "signing">,
+  tx: Database,
+  by: SessionCreator,
+  request: SessionRequest,
+): Promise<{ readonly id: string; readonly answer: Answer }> {
+  const { session, entry, answer } = await planSession(services, by, request, {
+    strategy: async (id) => await findStrategy(tx, by.account.id, id),
     nowMs: async () => await readClock(tx),
   });
   await insertSession(tx, session, entry);
-  await failpoint("session.after_insert");
-  return answer;
+  return { id: session.id, answer };
 }
 
 /**
@@ -57,7 +80,7 @@ export async function createSessionTogether(
   claim: Claim | null,
 ): Promise<Answer | null> {
   const { db } = services;
-  const { session, entry, answer } = await planSession(services, caller, request, {
+  const { session, entry, answer } = await planSession(services, byKey(caller), request, {
     strategy: async (id) => await lookUpDocument(db, "strategy", caller.account.id, id),
     nowMs: async () => await lookUpClock(db),
   });
@@ -80,7 +103,7 @@ interface PlannedSession {
 
 async function planSession(
   services: Needs<"publicUrl" | "signing">,
-  { account, keyId }: Caller,
+  { account, actor }: SessionCreator,
   { name, returnUrl, cancelUrl, metadata, expiresInSeconds, strategyId }: SessionRequest,
   sources: Sources,
 ): Promise<PlannedSession> {
@@ -117,7 +140,7 @@ async function planSession(
   };
   const event: AuditEvent = {
     accountId: account.id,
-    actor: { kind: "api_key", id: keyId },
+    actor,
     action: "session.create",
     subjectId: id,
     detail: { strategy: session.strategyId },

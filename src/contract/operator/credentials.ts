@@ -1,5 +1,19 @@
 import { Type } from "#lib/type.ts";
-import { closed, conflict, count, missing, ofAccount, orNull, page, paging, text, time } from "./fields.ts";
+import { SESSION_STATUSES } from "#domain/credential-session.ts";
+import { CREDENTIAL_STATES } from "#domain/credential-state.ts";
+import {
+  closed,
+  conflict,
+  count,
+  missing,
+  ofAccount,
+  oneOf,
+  orNull,
+  page,
+  paging,
+  text,
+  time,
+} from "./fields.ts";
 import { operationsOf } from "./operation.ts";
 
 const defineOperation = operationsOf("Credentials");
@@ -14,6 +28,7 @@ const credential = {
   locked_until: orNull(time("When it unlocks; until then no login is attempted.")),
   session_until: orNull(time("When the cached login that runs share expires.")),
   last_run_id: orNull(text("The last run that used it.")),
+  last_run_at: orNull(time("When that run was triggered.")),
 };
 
 export const listCredentials = defineOperation({
@@ -29,6 +44,12 @@ export const listCredentials = defineOperation({
     account: ofAccount,
     strategy: Type.Optional(Type.String({ maxLength: 200, description: "The strategy's id (`strat_...`)." })),
     q: Type.Optional(Type.String({ maxLength: 200, description: "Part of the label or of the id." })),
+    state: Type.Optional(
+      oneOf(
+        CREDENTIAL_STATES,
+        "`locked`: no login is attempted; `rejected`: the last login was rejected, whether or not it is locked.",
+      ),
+    ),
   }),
   answer: page("Credentials", closed(credential, { title: "Credential" })),
 });
@@ -84,6 +105,25 @@ export const testLogin = defineOperation({
   failures: [missing("credential")],
 });
 
+export const requestCredential = defineOperation({
+  id: "requestCredential",
+  method: "post",
+  path: "/credentials/{credentialId}/request",
+  summary: "Create a session for a credential's user to type the login anew",
+  description:
+    "A session with the strategy, label, references and `return_url` of the one that collected the credential. What its user types becomes a new credential, and the account's backend is told of it as of any other. This one stays as it is.",
+  permission: "session.manage",
+  status: 201,
+  answer: closed(
+    { session_id: text("The new session's id (`sess_...`); its link is given out by itself.") },
+    { title: "RequestedCredential" },
+  ),
+  failures: [
+    missing("credential"),
+    conflict("An embedded session collected the credential: the customer's page asks for the next one."),
+  ],
+});
+
 export const deleteCredential = defineOperation({
   id: "deleteCredential",
   method: "delete",
@@ -121,6 +161,7 @@ export const listCredentialSessions = defineOperation({
   query: closed({
     ...paging,
     account: ofAccount,
+    state: Type.Optional(oneOf(SESSION_STATUSES, "Only those with this status.")),
   }),
   answer: page("CredentialSessions", closed(session, { title: "CredentialSession" })),
 });

@@ -51,6 +51,13 @@ export const listRuns = defineOperation({
     ...paging,
     id: Type.Optional(Type.String({ maxLength: 100, description: "One run, by `run_...` or `run_key`." })),
     status: Type.Optional(oneOf(RUN_STATUSES, "The status of the runs.")),
+    progress_step: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: "The step within the status, such as `awaiting_review`, or a milestone.",
+      }),
+    ),
     account: ofAccount,
     blueprint: Type.Optional(Type.String({ maxLength: 200, description: "The Blueprint's key." })),
     run_name: Type.Optional(
@@ -321,10 +328,14 @@ export const listResultRecords = defineOperation({
       Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "The first record's ordinal." }),
     ),
     limit: paging.limit,
+    invalid: Type.Optional(
+      Type.Boolean({ description: "Only records with errors; `from` then counts these alone." }),
+    ),
   }),
   answer: closed(
     {
       total_records: count("Records of the whole result."),
+      invalid_records: orNull(count("With `invalid`: how many of them have errors.")),
       items: Type.Array(record("ResultRecord")),
     },
     { title: "ResultRecords" },

@@ -195,6 +195,7 @@ export const listWebhookDeliveries = defineOperation({
         event_id: text("The event's id (`msg_...`), the header `webhook-id`."),
         type: text("The type of the event."),
         subject_id: text("The run, session or credential."),
+        subject_name: orNull(text("The run's name; `null`: it has none, or it is no run.")),
         occurred_at: time("When it happened."),
         state: oneOf(DELIVERY_STATES, "`failed`: it was given up."),
         attempts: count("How many attempts were made."),

@@ -1,5 +1,7 @@
 import type { PageRequest } from "#domain/page-cursor.ts";
 import type { Database } from "#db/connection/pool.ts";
+import type { SessionStatus } from "#domain/credential-session.ts";
+import type { CredentialState } from "#domain/credential-state.ts";
 
 export interface SeenCredential {
   readonly id: string;
@@ -11,13 +13,17 @@ export interface SeenCredential {
   readonly lockedUntil: Date | null;
   readonly sessionUntil: Date | null;
   readonly lastRunId: string | null;
+  readonly lastRunAt: Date | null;
 }
 
 const CREDENTIAL = `credential.id, account.slug as account, credential.strategy_id as strategy, credential.name,
   credential.created_at as "createdAt", credential.login_rejections as rejections,
   case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
   (select expires_at from login_session where credential_id = credential.id and expires_at > app_now()) as "sessionUntil",
-  (select max(run_id) from run_credential where credential_id = credential.id) as "lastRunId"`;
+  last_run.id as "lastRunId", last_run.created_at as "lastRunAt"`;
+/** Ids of runs are in the order of time. */
+const WITH_LAST_RUN = `credential join account on account.id = credential.account_id
+  left join run last_run on last_run.id = (select max(run_id) from run_credential where credential_id = credential.id)`;
 
 /** A page of credentials, newest first, of some accounts and one strategy or of all, without sealed data. */
 export async function listSeenCredentials(
@@ -27,18 +33,28 @@ export async function listSeenCredentials(
     readonly strategyId: string | null;
     /** Part of the name or of the id, in small letters. */
     readonly text: string | null;
+    readonly state: CredentialState | null;
   },
   { after, rows }: PageRequest,
 ): Promise<readonly SeenCredential[]> {
   return await db.query<SeenCredential>(
     `select ${CREDENTIAL}
-     from credential join account on account.id = credential.account_id
+     from ${WITH_LAST_RUN}
      where ($1::text[] is null or credential.account_id = any($1)) and ($5::text is null or credential.strategy_id = $5)
        and ($6::text is null or position($6 in lower(coalesce(credential.name, ''))) > 0
          or position($6 in lower(credential.id)) > 0)
+       and ($7::text is null or case $7 when 'locked' then credential.login_locked_until > app_now() else credential.login_rejections > 0 end)
        and ($2::bigint is null or (credential.created_at, credential.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by credential.created_at desc, credential.id desc limit $4`,
-    [filter.accountIds, after?.atMs ?? null, after?.id ?? null, rows, filter.strategyId, filter.text],
+    [
+      filter.accountIds,
+      after?.atMs ?? null,
+      after?.id ?? null,
+      rows,
+      filter.strategyId,
+      filter.text,
+      filter.state,
+    ],
   );
 }
 
@@ -51,7 +67,7 @@ export interface CredentialDetail extends SeenCredential {
 export async function findSeenCredential(db: Database, id: string): Promise<CredentialDetail | undefined> {
   const rows = await db.query<CredentialDetail>(
     `select ${CREDENTIAL}, credential.session_id as "sessionId", credential.origins
-     from credential join account on account.id = credential.account_id where credential.id = $1`,
+     from ${WITH_LAST_RUN} where credential.id = $1`,
     [id],
   );
   return rows[0];
@@ -133,17 +149,18 @@ const SESSION = `session.id, account.slug as account, session.strategy_id as str
 /** A page of hosted sessions, newest first. `expired` is decided by the clock at the read. */
 export async function listSeenSessions(
   db: Database,
-  accountIds: readonly string[] | null,
+  filter: { readonly accountIds: readonly string[] | null; readonly status: SessionStatus | null },
   { after, rows }: PageRequest,
 ): Promise<readonly SeenSession[]> {
   return await db.query<SeenSession>(
     `select ${SESSION}
      from credential_session session join account on account.id = session.account_id
      where session.embedded_session_id is null
+       and ($5::text is null or $5 = case when session.status = 'pending' and session.expires_at <= app_now() then 'expired' else session.status end)
        and ($1::text[] is null or session.account_id = any($1)) and ($2::bigint is null
        or (session.created_at, session.id) < (timestamptz 'epoch' + $2 * interval '1 ms', $3))
      order by session.created_at desc, session.id desc limit $4`,
-    [accountIds, after?.atMs ?? null, after?.id ?? null, rows],
+    [filter.accountIds, after?.atMs ?? null, after?.id ?? null, rows, filter.status],
   );
 }
 

@@ -11,6 +11,8 @@ export interface RunFilter {
   readonly id: string | null;
   readonly runKey: string | null;
   readonly status: RunStatus | null;
+  /** The step within the status. */
+  readonly step: string | null;
   readonly accountIds: readonly string[] | null;
   /** By key, of any account. */
   readonly blueprintIds: readonly string[] | null;
@@ -118,7 +120,7 @@ export async function listRuns(
          then run_metadata_pairs(run.metadata) @> array[hashtextextended($9, 0)] else false end)
        and ($17::bytea[] is null or (select bool_and(position(hashed in run.metadata) > 0) from unnest($17) as hashed))
        and ($16::text[] is null or run.id = any($16)) and ($18::text[] is null or run.id = any($18))
-       and ($19::text is null or run.error_kind = $19)
+       and ($19::text is null or run.error_kind = $19) and ($22::text is null or run.progress_step = $22)
        and ($20::text is null or run.status = 'failed' and ${ERROR_PATTERN} = $20)
        and ($11::timestamptz is null or run.created_at >= $11) and ($12::timestamptz is null or run.created_at < $12)
        and ($13::bigint is null or (run.created_at, run.id) < (timestamptz 'epoch' + $13 * interval '1 ms', $14))
@@ -146,6 +148,7 @@ export async function listRuns(
       filter.failure,
       filter.error,
       account === null ? filter.accountIds : null,
+      filter.step,
     ],
   );
 }

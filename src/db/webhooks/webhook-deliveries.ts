@@ -152,6 +152,8 @@ export interface ListedDelivery {
   readonly eventId: string;
   readonly type: string;
   readonly subjectId: string;
+  /** Null: it is no run, or has no name. */
+  readonly subjectName: string | null;
   readonly occurredAt: Date;
   readonly state: DeliveryState;
   readonly attempts: number;
@@ -177,6 +179,7 @@ export async function listDeliveries(
 ): Promise<readonly ListedDelivery[]> {
   return await db.query<ListedDelivery>(
     `select event.id as "eventId", event.type, event.subject_id as "subjectId", event.occurred_at as "occurredAt",
+       case when event.type like 'run.%' then (select convert_from(name, 'UTF8') from run where id = event.subject_id) end as "subjectName",
        ${STATE} as state, delivery.attempts, delivery.due_at as "nextAttemptAt",
        last.status as "lastStatus", last.failure as "lastFailure", last.duration_ms as "lastDurationMs"
      from webhook_delivery delivery join webhook_event event on event.id = delivery.event_id

@@ -155,3 +155,9 @@ const REMEDY =
 
 /** A run's failure without the remedy, for a page that has a button for it and shows the time in the reader's zone. */
 export const withoutLockRemedy = (detail: string): string => detail.replace(REMEDY, "");
+
+/** Where in a strategy's login it happened. */
+const LOGIN_PLACE = /^strat_[\w-]+: (?:login step \d+ \([^)]*\): )?/;
+
+/** A failed login without its place, for a line that has room for what happened alone. */
+export const withoutLoginPlace = (detail: string): string => detail.replace(LOGIN_PLACE, "");
