@@ -111,6 +111,7 @@ test("a field of every type is filled in, kept through a mistake, and saved", as
   await frame.getByLabel("E-Mail-Adresse").fill(GOOD.email);
   await frame.getByLabel("Passwort", { exact: true }).fill(GOOD.password);
   await frame.getByLabel("Region").selectOption("us");
+  await frame.locator("form > details.more > summary").click();
   await frame.getByLabel("Notizen").fill("\n one\ntwo ");
   await frame.locator("input[name='extra.1.name']").fill("X-Api-Key");
   await frame.locator("input[name='extra.1.value']").fill("secret");

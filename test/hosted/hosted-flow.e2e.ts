@@ -313,7 +313,7 @@ test("a form on another site that knows the link and a CSRF value of it submits 
   pages.set("/forged", `<!doctype html>${form}`);
   await page.goto(`${application.origin}/forged`);
   await page.getByRole("button", { name: "Go" }).click();
-  await page.getByRole("heading", { name: "The form was not accepted" }).waitFor();
+  await page.getByRole("heading", { name: "Please fill in the form again" }).waitFor();
   assert.equal((await hosted.read(session.id)).status, "pending");
 });
 

@@ -69,7 +69,7 @@ async function assertPending(session: SessionBody): Promise<void> {
   assert.equal(await hosted.credentialsOf(session.id), 0);
 }
 
-const FORBIDDEN = /not accepted/;
+const FORBIDDEN = /fill in the form again/;
 const UNKNOWN = /does not work/;
 const USED = /already been used/;
 const EXPIRED = /has expired/;

@@ -197,10 +197,15 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   fields: async (page, hosted, language) => {
     await openForm(page, hosted, language, { strategy_id: "strat_every", ...WAY_BACK });
   },
+  "fields-open": async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: "strat_every", ...WAY_BACK });
+    await page.locator("form > details.more > summary").click();
+  },
   errors: async (page, hosted, language) => {
     await openForm(page, hosted, language, { strategy_id: "strat_every" });
     await page.locator("input[name=email]").fill("ada at acme");
     await page.locator("input[name=totp]").fill("123 456");
+    await page.locator("form > details.more > summary").click();
     await page.locator("input[name='extra.1.name']").fill("X-Api-Key");
     await submit(page);
     await page.getByRole("alert").waitFor();

@@ -354,6 +354,49 @@ suite("the style sheet", () => {
   });
 });
 
+test("of many fields, those that may be left out are behind a fold, which is open where one was typed or is wrong", () => {
+  const optional = ["notes", "shop", "proxy"].map((key) => field({ key, label: key, required: false }));
+  const tick = field({ key: "consent", label: "I may", type: "checkbox" });
+  const many = { fields: [...FIELDS.slice(0, 3), ...optional, tick] };
+  const namesIn = (page: ReturnType<typeof form>, place: string): readonly string[] =>
+    page(`${place} :is(input, textarea)[id]`)
+      .map((_, element) => page(element).attr("name"))
+      .get();
+  const folded = form(many);
+  assert.deepEqual(namesIn(folded, "form > details"), ["notes", "shop", "proxy"]);
+  assert.deepEqual(namesIn(folded, "form"), [
+    "username",
+    "mail",
+    "password",
+    "notes",
+    "shop",
+    "proxy",
+    "consent",
+  ]);
+  assert.equal(folded("form > details").attr("open"), undefined);
+  assert.notEqual(
+    form({ ...many, values: new Map([["shop", "x"]]) })("form > details").attr("open"),
+    undefined,
+  );
+  const wrong = new Map([["proxy", issue("required")]]);
+  assert.notEqual(form({ ...many, errors: wrong })("form > details").attr("open"), undefined);
+  // A second factor is wanted by many, and a short form has all its fields.
+  assert.equal(form({ fields: [...FIELDS, ...optional.slice(0, 2)] })("form > details").length, 0);
+  assert.equal(form({ fields: [...FIELDS.slice(0, 2), ...optional] })("form > details").length, 0);
+});
+
+test("where the sender is known, pages without a form name who helps", () => {
+  const of = (page: unknown): string => load(String(page)).text();
+  for (const render of [messages.renderUsed, messages.renderExpired]) {
+    assert.match(of(render(shell())), /Acme Inc\./);
+    assert.doesNotMatch(of(render(shell("en", { brand: null }))), /Acme Inc\.|\{account\}/);
+  }
+  assert.match(
+    of(renderForm(shell(), { ...PAGE, notice: "failed" })),
+    /If it fails again, please tell Acme Inc\./,
+  );
+});
+
 test("docs/test-mode.md: a form of test mode says so in every language, and lists every test value; no other form does", () => {
   for (const language of LANGUAGES) {
     const brand: Brand = { ...BRAND, isTest: true };

@@ -75,8 +75,7 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
       ${textsOfScript(wording, page)}
     >
       <input type="hidden" name="_csrf" value="${page.csrf}" />
-      ${page.fields.map((field) => renderControl(wording, field, page.values, messages.get(field.key)))}
-      ${renderFacts(wording, page)}
+      ${renderFields(wording, page, messages)} ${renderFacts(wording, page)}
       <button type="submit">
         ${signInHost === null ? texts.connect : say(wording, "continue_to", { host: signInHost })}
       </button>
@@ -88,6 +87,37 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
       ${say(wording, page.framed === undefined ? "caution" : "frame_caution", { account })}
     </p>`;
   return { title: isWrong ? plainText(wording, "error_title", { title }) : title, body, hasForm: true };
+}
+
+/** A form with more fields has those that few need behind a fold. */
+const FIELDS_MAX = 6;
+const FOLDED_MIN = 3;
+
+/** A file, a header or a note that may be left out; a second factor is wanted by many, and a tick belongs to the end. */
+const isFolded = ({ type, required }: StrategyField): boolean =>
+  !required && type !== "totp_secret" && type !== "checkbox";
+
+/** All fields in their order, or first those that everyone fills in. The fold is open where something in it was typed or is wrong. */
+function renderFields(
+  wording: Wording,
+  { fields, values, errors }: FormPage,
+  messages: ReadonlyMap<string, string>,
+): Html {
+  const render = (some: readonly StrategyField[]): readonly Html[] =>
+    some.map((field) => renderControl(wording, field, values, messages.get(field.key)));
+  const folded = fields.filter(isFolded);
+  if (fields.length <= FIELDS_MAX || folded.length < FOLDED_MIN) return html`${render(fields)}`;
+  const others = fields.filter((field) => !isFolded(field));
+  const ticks = others.filter(({ type }) => type === "checkbox");
+  const isOpen = folded.some(
+    ({ key }) => errors.has(key) || [...values].some(([name, value]) => name.startsWith(key) && value !== ""),
+  );
+  return html`${render(others.filter(({ type }) => type !== "checkbox"))}
+    <details class="more" ${isOpen && html`open`}>
+      <summary>${wording.texts.fields_more} (${folded.length})</summary>
+      ${render(folded)}
+    </details>
+    ${render(ticks)}`;
 }
 
 const strong = (text: string): Html => html`<strong><bdi>${text}</bdi></strong>`;
@@ -105,7 +135,7 @@ function renderNotice(
   wording: Wording,
   system: string,
   notice: FormNotice,
-  { fields, framed }: FormPage,
+  { brand, fields, framed }: FormPage,
 ): Html {
   const { texts } = wording;
   const heading =
@@ -114,6 +144,7 @@ function renderNotice(
   return html`<div class="${style}" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[framed !== undefined && notice === "refused" ? "frame_refused" : notice]}</p>
+    ${notice === "failed" && html`<p>${say(wording, "failed_again", { account: brand.name }, strong)}</p>`}
     ${notice === "stale" && fields.some(isSecret) && html`<p>${texts.secrets_again}</p>`}
   </div>`;
 }

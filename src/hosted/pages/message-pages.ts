@@ -127,7 +127,21 @@ const plain =
     );
 
 /** 410: the session is completed. */
-export const renderUsed = plain("over", "used_heading", "used", "used_other");
+export const renderUsed = (shell: Shell, ways: Ways = {}): Html =>
+  renderMessage(
+    shell,
+    ways,
+    "over",
+    shell.wording.texts.used_heading,
+    shell.wording.texts.used,
+    ofSender(shell, "used_other"),
+  );
+
+/** With the sender's name where the link tells it. */
+const ofSender = ({ wording, brand }: Shell, key: "used_other" | "ask_again"): HtmlPart =>
+  brand === null
+    ? wording.texts[key]
+    : say(wording, `${key}_of`, { account: brand.name }, (name) => html`<strong><bdi>${name}</bdi></strong>`);
 
 /** 404: no session has this token. */
 export const renderUnknown = plain("notice", "unknown_heading", "unknown", "ask_again");
@@ -145,7 +159,7 @@ export const renderTooLarge = plain("notice", "too_large_heading", "too_large", 
 export const renderTooMany = plain("late", "frame_limit_heading", "problem");
 
 /** 500 and 503: whether anything was saved is not known here. */
-export const renderProblem = plain("notice", "problem_heading", "problem");
+export const renderProblem = plain("notice", "problem_heading", "problem", "problem_saved");
 
 /** An entered value with its label. Never a secret. */
 export interface Typed {
@@ -163,7 +177,7 @@ export function renderExpired(
     title: texts.expired_heading,
     body: html`${renderBrand(shell)} ${renderSign("late")}
       <h1>${texts.expired_heading}</h1>
-      <p class="lead">${texts.ask_again}</p>
+      <p class="lead">${ofSender(shell, "ask_again")}</p>
       ${renderBack(shell, back)} ${renderTyped(shell.wording, typed)}`,
   });
 }

@@ -23,6 +23,7 @@ export const de: Texts = {
   can_close: "Sie können diese Seite schließen",
   goes_back: "Es geht zurück zu {host}",
   optional: "(optional)",
+  fields_more: "Weitere Angaben, falls nötig",
   please_choose: "Bitte wählen",
   error: "Fehler:",
   connect: "Verbinden",
@@ -32,7 +33,7 @@ export const de: Texts = {
   elsewhere_heading: "Dieser Link wurde zuvor in einem anderen Browser geöffnet",
   elsewhere_you: "Waren Sie das selbst, machen Sie weiter.",
   elsewhere_other:
-    "Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite: {account} bittet um diese Verbindung, und was Sie hier eingeben, wird mit der Person verbunden, für die {account} den Link erstellt hat.",
+    "Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite. Was Sie hier eingeben, würde für diese Person verbunden, nicht für Sie: {account} hat den Link für eine einzige Person erstellt.",
   check_entries: "Bitte prüfen Sie Ihre Eingaben",
   secrets_again:
     "Passwörter und andere geheime Angaben werden nicht wieder ausgefüllt. Bitte geben Sie sie noch einmal ein.",
@@ -42,6 +43,7 @@ export const de: Texts = {
   failed_heading: "Die Anmeldung konnte nicht abgeschlossen werden",
   failed:
     "Das war ein technisches Problem, nicht Ihr Fehler. Es wurde nichts gespeichert. Bitte versuchen Sie es unten erneut.",
+  failed_again: "Wenn es wieder nicht gelingt, sagen Sie bitte {account} Bescheid.",
   stale_heading: "Diese Seite war lange geöffnet",
   stale:
     "Zu Ihrer Sicherheit wurde nichts gespeichert. Bitte prüfen Sie das Formular und senden Sie es noch einmal.",
@@ -80,9 +82,11 @@ export const de: Texts = {
   used_heading: "Dieser Link wurde bereits benutzt",
   used: "Das zugehörige Formular wurde bereits ausgefüllt und gesendet. Wenn Sie das waren, ist nichts mehr zu tun: Sie können diese Seite schließen.",
   used_other: "Wenn nicht, sagen Sie bitte denen Bescheid, die Ihnen den Link geschickt haben.",
+  used_other_of: "Wenn nicht, sagen Sie bitte {account} Bescheid.",
   expired_heading: "Dieser Link ist abgelaufen",
   ask_again:
     "Gehen Sie zurück zu der Anwendung, die Sie hierher geschickt hat, und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
+  ask_again_of: "Gehen Sie zurück zu {account} und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
   typed_heading: "Ihre Eingaben",
   typed:
     "Es wurde nichts gespeichert. Sie können es von hier kopieren; geheime Angaben werden nicht gezeigt.",
@@ -92,15 +96,17 @@ export const de: Texts = {
   return_unknown:
     "Sie wurde in einem anderen Browser begonnen, hat zu lange gedauert oder ist bereits abgeschlossen. Es wurde diesmal nichts verbunden.",
   return_next: "Bitte öffnen Sie Ihren Link erneut und beginnen Sie dort.",
-  forbidden_heading: "Das Formular wurde nicht angenommen",
+  forbidden_heading: "Bitte füllen Sie das Formular noch einmal aus",
   forbidden:
-    "Zu Ihrer Sicherheit wird ein Formular nur von der Seite angenommen, die es gezeigt hat, und nur für begrenzte Zeit. Es wurde nichts gespeichert.",
+    "Zu Ihrer Sicherheit gilt ein Formular nur für begrenzte Zeit und nur auf seiner eigenen Seite. Es wurde nichts gespeichert.",
   forbidden_next: "Bitte öffnen Sie Ihren Link erneut und füllen Sie das Formular dort aus.",
   too_large_heading: "Das ist zu viel",
   too_large: "Ihre Eingaben sind größer, als dieses Formular aufnehmen kann. Es wurde nichts gespeichert.",
   too_large_next: "Bitte öffnen Sie Ihren Link erneut und achten Sie darauf, das Richtige einzufügen.",
   problem_heading: "Bei uns ist etwas schiefgegangen",
   problem: "Bitte warten Sie eine Minute und öffnen Sie Ihren Link dann erneut.",
+  problem_saved:
+    "Meldet der Link dann, dass er schon verwendet wurde, sind Ihre Zugangsdaten gespeichert. Sonst wurde nichts gespeichert.",
   open_again: "Link erneut öffnen",
 
   picker_heading: "Was möchten Sie verbinden?",

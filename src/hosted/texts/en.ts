@@ -21,6 +21,7 @@ export const en = {
   can_close: "You can close this page",
   goes_back: "You go back to {host}",
   optional: "(optional)",
+  fields_more: "More, if you need it",
   please_choose: "Please choose",
   error: "Error:",
   connect: "Connect",
@@ -29,7 +30,7 @@ export const en = {
   elsewhere_heading: "This link was opened in another browser before",
   elsewhere_you: "If that was you, continue.",
   elsewhere_other:
-    "If someone passed the link on to you, close this page: {account} asks for this connection, and what you enter here is connected to the person whom {account} made the link for.",
+    "If someone passed the link on to you, close this page. What you enter here would be connected for them, not for you: {account} made the link for one person.",
   check_entries: "Please check what you entered",
   secrets_again: "Passwords and other secret values are not filled in again. Please enter them again.",
   not_connected: "{system} is not connected",
@@ -37,6 +38,7 @@ export const en = {
     "The sign-in was cancelled or refused there. Nothing was saved. You can try again below, or close this page.",
   failed_heading: "The sign-in could not be finished",
   failed: "This was a technical problem, not a mistake of yours. Nothing was saved. Please try again below.",
+  failed_again: "If it fails again, please tell {account}.",
   stale_heading: "This page was open for a long time",
   stale: "For your safety, nothing was saved. Please check the form and send it again.",
 
@@ -71,8 +73,10 @@ export const en = {
   used_heading: "This link has already been used",
   used: "The form behind it was filled in and sent. If that was you, nothing is left to do: you can close this page.",
   used_other: "If it was not you, tell the people who sent you the link.",
+  used_other_of: "If it was not you, tell {account}.",
   expired_heading: "This link has expired",
   ask_again: "Go back to the application that sent you here and start again to get a new link.",
+  ask_again_of: "Go back to {account} and start again to get a new link.",
   typed_heading: "What you entered",
   typed: "Nothing was saved. You can copy it from here; secret values are not shown.",
   unknown_heading: "This link does not work",
@@ -81,15 +85,17 @@ export const en = {
   return_unknown:
     "It was started in another browser, took too long, or is already finished. Nothing was connected this time.",
   return_next: "Please open your link again and start from there.",
-  forbidden_heading: "The form was not accepted",
+  forbidden_heading: "Please fill in the form again",
   forbidden:
-    "For your safety, a form is only accepted from the page that showed it, and for a limited time. Nothing was saved.",
+    "For your safety, a form is only valid for a limited time, and only on its own page. Nothing was saved.",
   forbidden_next: "Please open your link again and fill in the form there.",
   too_large_heading: "That is too much to send",
   too_large: "What you entered is larger than this form can take. Nothing was saved.",
   too_large_next: "Please open your link again and check that you paste the right thing.",
   problem_heading: "Something went wrong on our side",
   problem: "Please wait a minute, then open your link again.",
+  problem_saved:
+    "If the link then says that it has already been used, your login was saved. Otherwise nothing was.",
   open_again: "Open the link again",
 
   picker_heading: "What would you like to connect?",

@@ -23,6 +23,7 @@ export const es: Texts = {
   can_close: "Puede cerrar esta página",
   goes_back: "Vuelve a {host}",
   optional: "(opcional)",
+  fields_more: "Más datos, si los necesita",
   please_choose: "Elija una opción",
   error: "Error:",
   connect: "Conectar",
@@ -31,7 +32,7 @@ export const es: Texts = {
   elsewhere_heading: "Este enlace se abrió antes en otro navegador",
   elsewhere_you: "Si fue usted, continúe.",
   elsewhere_other:
-    "Si alguien le ha pasado el enlace, cierre esta página: {account} solicita esta conexión, y lo que introduzca aquí quedará vinculado a la persona para la que {account} creó el enlace.",
+    "Si alguien le ha pasado el enlace, cierre esta página. Lo que introduzca aquí quedaría vinculado a esa persona y no a usted: {account} creó el enlace para una sola persona.",
   check_entries: "Revise lo que ha introducido",
   secrets_again:
     "Las contraseñas y otros datos secretos no se vuelven a rellenar. Introdúzcalos de nuevo, por favor.",
@@ -40,6 +41,7 @@ export const es: Texts = {
     "El inicio de sesión se canceló o se rechazó allí. No se ha guardado nada. Puede intentarlo de nuevo abajo o cerrar esta página.",
   failed_heading: "No se ha podido terminar el inicio de sesión",
   failed: "Fue un problema técnico, no un error suyo. No se ha guardado nada. Inténtelo de nuevo abajo.",
+  failed_again: "Si vuelve a fallar, avise a {account}.",
   stale_heading: "Esta página ha estado abierta mucho tiempo",
   stale: "Por su seguridad, no se ha guardado nada. Revise el formulario y envíelo otra vez, por favor.",
 
@@ -77,8 +79,10 @@ export const es: Texts = {
   used_heading: "Este enlace ya se ha utilizado",
   used: "El formulario correspondiente se rellenó y se envió. Si fue usted, no queda nada por hacer: puede cerrar esta página.",
   used_other: "Si no fue usted, avise a quien le envió el enlace.",
+  used_other_of: "Si no fue usted, avise a {account}.",
   expired_heading: "Este enlace ha caducado",
   ask_again: "Vuelva a la aplicación que le envió aquí y empiece de nuevo para obtener otro enlace.",
+  ask_again_of: "Vuelva a {account} y empiece de nuevo para obtener otro enlace.",
   typed_heading: "Lo que había escrito",
   typed: "No se ha guardado nada. Puede copiarlo desde aquí; los datos secretos no se muestran.",
   unknown_heading: "Este enlace no funciona",
@@ -87,15 +91,17 @@ export const es: Texts = {
   return_unknown:
     "Se empezó en otro navegador, tardó demasiado o ya se había terminado. Esta vez no se ha conectado nada.",
   return_next: "Abra de nuevo su enlace y empiece desde ahí.",
-  forbidden_heading: "El formulario no se ha aceptado",
+  forbidden_heading: "Rellene de nuevo el formulario",
   forbidden:
-    "Por su seguridad, un formulario solo se acepta desde la página que lo mostró y durante un tiempo limitado. No se ha guardado nada.",
+    "Por su seguridad, un formulario solo es válido durante un tiempo limitado y en su propia página. No se ha guardado nada.",
   forbidden_next: "Abra de nuevo su enlace y rellene allí el formulario.",
   too_large_heading: "Los datos son demasiado grandes",
   too_large: "Lo que ha introducido es más grande de lo que admite este formulario. No se ha guardado nada.",
   too_large_next: "Abra de nuevo su enlace y compruebe que pega lo correcto.",
   problem_heading: "Algo ha fallado por nuestra parte",
   problem: "Espere un minuto y abra de nuevo su enlace.",
+  problem_saved:
+    "Si el enlace indica entonces que ya se ha utilizado, su acceso se guardó. Si no, no se guardó nada.",
   open_again: "Abrir de nuevo el enlace",
 
   picker_heading: "¿Qué quiere conectar?",

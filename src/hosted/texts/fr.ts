@@ -23,6 +23,7 @@ export const fr: Texts = {
   can_close: "Vous pouvez fermer cette page",
   goes_back: "Vous revenez sur {host}",
   optional: "(facultatif)",
+  fields_more: "Autres champs, si nécessaire",
   please_choose: "Veuillez choisir",
   error: "Erreur :",
   connect: "Connecter",
@@ -31,7 +32,7 @@ export const fr: Texts = {
   elsewhere_heading: "Ce lien a déjà été ouvert dans un autre navigateur",
   elsewhere_you: "Si c’était vous, continuez.",
   elsewhere_other:
-    "Si quelqu’un vous a transmis ce lien, fermez cette page : {account} demande cette connexion, et ce que vous saisissez ici sera rattaché à la personne pour laquelle {account} a créé le lien.",
+    "Si quelqu’un vous a transmis ce lien, fermez cette page. Ce que vous saisissez ici serait rattaché à cette personne, et non à vous : {account} a créé le lien pour une seule personne.",
   check_entries: "Veuillez vérifier votre saisie",
   secrets_again:
     "Les mots de passe et autres valeurs secrètes ne sont pas remplis à nouveau. Veuillez les saisir encore une fois.",
@@ -41,6 +42,7 @@ export const fr: Texts = {
   failed_heading: "La connexion n’a pas pu aboutir",
   failed:
     "C’était un problème technique, pas une erreur de votre part. Rien n’a été enregistré. Veuillez réessayer ci-dessous.",
+  failed_again: "Si cela échoue de nouveau, prévenez {account}.",
   stale_heading: "Cette page est restée ouverte longtemps",
   stale:
     "Pour votre sécurité, rien n’a été enregistré. Veuillez relire le formulaire et l’envoyer encore une fois.",
@@ -79,8 +81,10 @@ export const fr: Texts = {
   used_heading: "Ce lien a déjà été utilisé",
   used: "Le formulaire correspondant a été rempli et envoyé. Si c’était vous, il ne reste rien à faire : vous pouvez fermer cette page.",
   used_other: "Si ce n’était pas vous, prévenez les personnes qui vous ont envoyé le lien.",
+  used_other_of: "Si ce n’était pas vous, prévenez {account}.",
   expired_heading: "Ce lien a expiré",
   ask_again: "Retournez à l’application qui vous a envoyé ici et recommencez pour obtenir un nouveau lien.",
+  ask_again_of: "Retournez chez {account} et recommencez pour obtenir un nouveau lien.",
   typed_heading: "Ce que vous aviez saisi",
   typed: "Rien n’a été enregistré. Vous pouvez le copier d’ici ; les valeurs secrètes ne sont pas affichées.",
   unknown_heading: "Ce lien ne fonctionne pas",
@@ -89,15 +93,17 @@ export const fr: Texts = {
   return_unknown:
     "Elle a été commencée dans un autre navigateur, a duré trop longtemps ou est déjà terminée. Rien n’a été connecté cette fois-ci.",
   return_next: "Veuillez rouvrir votre lien et recommencer à partir de là.",
-  forbidden_heading: "Le formulaire n’a pas été accepté",
+  forbidden_heading: "Veuillez remplir à nouveau le formulaire",
   forbidden:
-    "Pour votre sécurité, un formulaire n’est accepté que depuis la page qui l’a affiché, et pendant un temps limité. Rien n’a été enregistré.",
+    "Pour votre sécurité, un formulaire n’est valable que pendant un temps limité, et uniquement sur sa propre page. Rien n’a été enregistré.",
   forbidden_next: "Veuillez rouvrir votre lien et y remplir le formulaire.",
   too_large_heading: "C’est trop volumineux pour être envoyé",
   too_large: "Votre saisie dépasse ce que ce formulaire peut recevoir. Rien n’a été enregistré.",
   too_large_next: "Veuillez rouvrir votre lien et vérifier que vous collez le bon contenu.",
   problem_heading: "Un problème est survenu de notre côté",
   problem: "Veuillez patienter une minute, puis rouvrir votre lien.",
+  problem_saved:
+    "Si le lien indique alors qu’il a déjà été utilisé, votre accès a été enregistré. Sinon, rien ne l’a été.",
   open_again: "Rouvrir le lien",
 
   picker_heading: "Que souhaitez-vous connecter ?",

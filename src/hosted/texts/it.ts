@@ -22,6 +22,7 @@ export const it: Texts = {
   can_close: "Puoi chiudere questa pagina",
   goes_back: "Torni a {host}",
   optional: "(facoltativo)",
+  fields_more: "Altri campi, se servono",
   please_choose: "Scegli",
   error: "Errore:",
   connect: "Collega",
@@ -30,7 +31,7 @@ export const it: Texts = {
   elsewhere_heading: "Questo link è già stato aperto in un altro browser",
   elsewhere_you: "Se sei stato tu, prosegui.",
   elsewhere_other:
-    "Se qualcuno ti ha inoltrato il link, chiudi questa pagina: {account} chiede questo collegamento, e ciò che inserisci qui verrà associato alla persona per cui {account} ha creato il link.",
+    "Se qualcuno ti ha inoltrato il link, chiudi questa pagina. Ciò che inserisci qui verrebbe associato a quella persona, non a te: {account} ha creato il link per una sola persona.",
   check_entries: "Controlla i dati inseriti",
   secrets_again: "Le password e gli altri dati segreti non vengono ricompilati. Inseriscili di nuovo.",
   not_connected: "{system} non è collegato",
@@ -38,6 +39,7 @@ export const it: Texts = {
     "L’accesso è stato annullato o rifiutato. Non è stato salvato nulla. Puoi riprovare qui sotto o chiudere questa pagina.",
   failed_heading: "Non è stato possibile completare l’accesso",
   failed: "È stato un problema tecnico, non un tuo errore. Non è stato salvato nulla. Riprova qui sotto.",
+  failed_again: "Se non riesce di nuovo, avvisa {account}.",
   stale_heading: "Questa pagina è rimasta aperta a lungo",
   stale: "Per la tua sicurezza non è stato salvato nulla. Ricontrolla il modulo e invialo di nuovo.",
 
@@ -75,8 +77,10 @@ export const it: Texts = {
   used_heading: "Questo link è già stato usato",
   used: "Il modulo a cui portava è stato compilato e inviato. Se sei stato tu, non resta altro da fare: puoi chiudere questa pagina.",
   used_other: "In caso contrario, avvisa chi ti ha inviato il link.",
+  used_other_of: "In caso contrario, avvisa {account}.",
   expired_heading: "Questo link è scaduto",
   ask_again: "Torna all’applicazione che ti ha mandato qui e ricomincia per ottenere un nuovo link.",
+  ask_again_of: "Torna a {account} e ricomincia per ottenere un nuovo link.",
   typed_heading: "I dati che avevi inserito",
   typed: "Non è stato salvato nulla. Puoi copiarlo da qui; i dati segreti non vengono mostrati.",
   unknown_heading: "Questo link non funziona",
@@ -85,15 +89,17 @@ export const it: Texts = {
   return_unknown:
     "È stato iniziato in un altro browser, è durato troppo o era già concluso. Questa volta non è stato collegato nulla.",
   return_next: "Apri di nuovo il tuo link e ricomincia da lì.",
-  forbidden_heading: "Il modulo non è stato accettato",
+  forbidden_heading: "Compila di nuovo il modulo",
   forbidden:
-    "Per la tua sicurezza un modulo è accettato solo dalla pagina che lo ha mostrato e per un tempo limitato. Non è stato salvato nulla.",
+    "Per la tua sicurezza un modulo vale solo per un tempo limitato e solo sulla propria pagina. Non è stato salvato nulla.",
   forbidden_next: "Apri di nuovo il tuo link e compila lì il modulo.",
   too_large_heading: "I dati sono troppo grandi",
   too_large: "I dati inseriti superano quanto questo modulo può ricevere. Non è stato salvato nulla.",
   too_large_next: "Apri di nuovo il tuo link e controlla di incollare la cosa giusta.",
   problem_heading: "Qualcosa è andato storto da parte nostra",
   problem: "Attendi un minuto, poi apri di nuovo il tuo link.",
+  problem_saved:
+    "Se poi il link risulta già utilizzato, il tuo accesso è stato salvato. Altrimenti non è stato salvato nulla.",
   open_again: "Apri di nuovo il link",
 
   picker_heading: "Che cosa vuoi collegare?",

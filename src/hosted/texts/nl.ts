@@ -23,6 +23,7 @@ export const nl: Texts = {
   can_close: "U kunt deze pagina sluiten",
   goes_back: "U gaat terug naar {host}",
   optional: "(optioneel)",
+  fields_more: "Meer velden, als u die nodig hebt",
   please_choose: "Maak een keuze",
   error: "Fout:",
   connect: "Koppelen",
@@ -31,7 +32,7 @@ export const nl: Texts = {
   elsewhere_heading: "Deze link is eerder in een andere browser geopend",
   elsewhere_you: "Was u dat zelf, ga dan verder.",
   elsewhere_other:
-    "Heeft iemand u de link doorgestuurd, sluit dan deze pagina: {account} vraagt om deze verbinding, en wat u hier invoert wordt gekoppeld aan de persoon voor wie {account} de link heeft gemaakt.",
+    "Heeft iemand u de link doorgestuurd, sluit dan deze pagina. Wat u hier invoert, zou aan die persoon worden gekoppeld en niet aan u: {account} heeft de link voor één persoon gemaakt.",
   check_entries: "Controleer wat u hebt ingevuld",
   secrets_again:
     "Wachtwoorden en andere geheime gegevens worden niet opnieuw ingevuld. Vul ze nog een keer in.",
@@ -41,6 +42,7 @@ export const nl: Texts = {
   failed_heading: "Het inloggen kon niet worden voltooid",
   failed:
     "Dit was een technisch probleem, geen fout van u. Er is niets opgeslagen. Probeer het hieronder opnieuw.",
+  failed_again: "Lukt het weer niet, laat het dan weten aan {account}.",
   stale_heading: "Deze pagina heeft lang opengestaan",
   stale: "Voor uw veiligheid is er niets opgeslagen. Kijk het formulier na en verstuur het nog een keer.",
 
@@ -79,9 +81,11 @@ export const nl: Texts = {
   used_heading: "Deze link is al gebruikt",
   used: "Het formulier erachter is ingevuld en verstuurd. Was u dat, dan hoeft u niets meer te doen: u kunt deze pagina sluiten.",
   used_other: "Was u dat niet, laat het dan weten aan degene die u de link heeft gestuurd.",
+  used_other_of: "Was u dat niet, laat het dan weten aan {account}.",
   expired_heading: "Deze link is verlopen",
   ask_again:
     "Ga terug naar de toepassing die u hierheen heeft gestuurd en begin opnieuw om een nieuwe link te krijgen.",
+  ask_again_of: "Ga terug naar {account} en begin opnieuw om een nieuwe link te krijgen.",
   typed_heading: "Wat u had ingevuld",
   typed: "Er is niets opgeslagen. U kunt het hier kopiëren; geheime gegevens worden niet getoond.",
   unknown_heading: "Deze link werkt niet",
@@ -90,15 +94,17 @@ export const nl: Texts = {
   return_unknown:
     "Het is in een andere browser begonnen, duurde te lang of was al voltooid. Er is deze keer niets gekoppeld.",
   return_next: "Open uw link opnieuw en begin vanaf daar.",
-  forbidden_heading: "Het formulier is niet geaccepteerd",
+  forbidden_heading: "Vul het formulier opnieuw in",
   forbidden:
-    "Voor uw veiligheid wordt een formulier alleen geaccepteerd vanaf de pagina die het toonde, en gedurende beperkte tijd. Er is niets opgeslagen.",
+    "Voor uw veiligheid is een formulier maar beperkte tijd geldig, en alleen op zijn eigen pagina. Er is niets opgeslagen.",
   forbidden_next: "Open uw link opnieuw en vul het formulier daar in.",
   too_large_heading: "Dit is te veel om te versturen",
   too_large: "Wat u hebt ingevuld, is groter dan dit formulier aankan. Er is niets opgeslagen.",
   too_large_next: "Open uw link opnieuw en controleer of u het juiste plakt.",
   problem_heading: "Er is bij ons iets misgegaan",
   problem: "Wacht een minuut en open uw link dan opnieuw.",
+  problem_saved:
+    "Meldt de link dan dat hij al is gebruikt, dan is uw login opgeslagen. Anders is er niets opgeslagen.",
   open_again: "Link opnieuw openen",
 
   picker_heading: "Wat wilt u koppelen?",

@@ -23,6 +23,7 @@ export const pl: Texts = {
   can_close: "Możesz zamknąć tę stronę",
   goes_back: "Wracasz na {host}",
   optional: "(opcjonalnie)",
+  fields_more: "Więcej pól, jeśli są potrzebne",
   please_choose: "Wybierz",
   error: "Błąd:",
   connect: "Połącz",
@@ -31,7 +32,7 @@ export const pl: Texts = {
   elsewhere_heading: "Ten link otwarto wcześniej w innej przeglądarce",
   elsewhere_you: "Jeśli to Ty, kontynuuj.",
   elsewhere_other:
-    "Jeśli ktoś przekazał Ci ten link, zamknij tę stronę: o to połączenie prosi {account}, a to, co tu wpiszesz, zostanie powiązane z osobą, dla której {account} utworzono link.",
+    "Jeśli ktoś przekazał Ci ten link, zamknij tę stronę. To, co tu wpiszesz, zostałoby powiązane z tą osobą, a nie z Tobą: {account} tworzy link dla jednej osoby.",
   check_entries: "Sprawdź wpisane dane",
   secrets_again: "Hasła i inne tajne dane nie są wypełniane ponownie. Wpisz je jeszcze raz.",
   not_connected: "{system}: brak połączenia",
@@ -39,6 +40,7 @@ export const pl: Texts = {
     "Logowanie zostało tam przerwane lub odrzucone. Nic nie zapisano. Możesz spróbować ponownie poniżej albo zamknąć tę stronę.",
   failed_heading: "Nie udało się dokończyć logowania",
   failed: "To był problem techniczny, a nie Twój błąd. Nic nie zapisano. Spróbuj ponownie poniżej.",
+  failed_again: "Jeśli znów się nie uda, powiadom {account}.",
   stale_heading: "Ta strona była długo otwarta",
   stale: "Dla Twojego bezpieczeństwa nic nie zapisano. Przejrzyj formularz i wyślij go jeszcze raz.",
 
@@ -74,8 +76,10 @@ export const pl: Texts = {
   used_heading: "Ten link został już użyty",
   used: "Powiązany z nim formularz został wypełniony i wysłany. Jeśli to Ty, nic więcej nie trzeba robić: możesz zamknąć tę stronę.",
   used_other: "Jeśli to nie Ty, powiadom osoby, od których masz ten link.",
+  used_other_of: "Jeśli to nie Ty, powiadom {account}.",
   expired_heading: "Ten link wygasł",
   ask_again: "Wróć do aplikacji, która Cię tu skierowała, i zacznij od nowa, aby otrzymać nowy link.",
+  ask_again_of: "Wróć do {account} i zacznij od nowa, aby otrzymać nowy link.",
   typed_heading: "Wpisane dane",
   typed: "Nic nie zapisano. Możesz je stąd skopiować; tajne dane nie są pokazywane.",
   unknown_heading: "Ten link nie działa",
@@ -84,15 +88,17 @@ export const pl: Texts = {
   return_unknown:
     "Rozpoczęto je w innej przeglądarce, trwało zbyt długo albo zostało już zakończone. Tym razem niczego nie połączono.",
   return_next: "Otwórz swój link ponownie i zacznij od tego miejsca.",
-  forbidden_heading: "Formularz nie został przyjęty",
+  forbidden_heading: "Wypełnij formularz jeszcze raz",
   forbidden:
-    "Dla Twojego bezpieczeństwa formularz jest przyjmowany tylko ze strony, która go pokazała, i tylko przez ograniczony czas. Nic nie zapisano.",
+    "Dla Twojego bezpieczeństwa formularz jest ważny tylko przez ograniczony czas i tylko na własnej stronie. Nic nie zapisano.",
   forbidden_next: "Otwórz swój link ponownie i wypełnij tam formularz.",
   too_large_heading: "Za dużo danych do wysłania",
   too_large: "Wpisane dane są większe, niż może przyjąć ten formularz. Nic nie zapisano.",
   too_large_next: "Otwórz swój link ponownie i sprawdź, czy wklejasz właściwą treść.",
   problem_heading: "Coś poszło nie tak po naszej stronie",
   problem: "Odczekaj minutę i otwórz swój link ponownie.",
+  problem_saved:
+    "Jeśli link zgłosi wtedy, że został już użyty, dane logowania zapisano. W przeciwnym razie nie zapisano niczego.",
   open_again: "Otwórz link ponownie",
 
   picker_heading: "Co chcesz połączyć?",

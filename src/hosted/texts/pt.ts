@@ -24,6 +24,7 @@ export const pt: Texts = {
   can_close: "Pode fechar esta página",
   goes_back: "Volta para {host}",
   optional: "(opcional)",
+  fields_more: "Mais campos, se precisar",
   please_choose: "Escolha uma opção",
   error: "Erro:",
   connect: "Conectar",
@@ -32,7 +33,7 @@ export const pt: Texts = {
   elsewhere_heading: "Este link já foi aberto noutro navegador",
   elsewhere_you: "Se foi você, continue.",
   elsewhere_other:
-    "Se alguém lhe passou o link, feche esta página: {account} pede esta conexão, e os dados digitados aqui ficarão associados à pessoa para quem {account} criou o link.",
+    "Se alguém lhe passou o link, feche esta página. Os dados digitados aqui ficariam associados a essa pessoa, e não a si: {account} criou o link para uma única pessoa.",
   check_entries: "Verifique os dados digitados",
   secrets_again: "Senhas e outros dados secretos não são preenchidos de novo. Digite-os mais uma vez.",
   not_connected: "{system} não está conectado",
@@ -40,6 +41,7 @@ export const pt: Texts = {
     "O acesso foi cancelado ou recusado lá. Nada foi guardado. Pode tentar de novo abaixo ou fechar esta página.",
   failed_heading: "Não foi possível concluir o acesso",
   failed: "Foi um problema técnico, não um erro seu. Nada foi guardado. Tente de novo abaixo.",
+  failed_again: "Se falhar de novo, avise {account}.",
   stale_heading: "Esta página ficou aberta muito tempo",
   stale: "Para sua segurança, nada foi guardado. Reveja o formulário e envie-o mais uma vez.",
 
@@ -76,8 +78,10 @@ export const pt: Texts = {
   used_heading: "Este link já foi usado",
   used: "O formulário correspondente foi preenchido e enviado. Se foi você, não há mais nada a fazer: pode fechar esta página.",
   used_other: "Se não foi você, avise quem lhe enviou o link.",
+  used_other_of: "Se não foi você, avise {account}.",
   expired_heading: "Este link expirou",
   ask_again: "Volte à aplicação que o trouxe até aqui e comece de novo para obter um novo link.",
+  ask_again_of: "Volte a {account} e comece de novo para obter um novo link.",
   typed_heading: "O que tinha digitado",
   typed: "Nada foi guardado. Pode copiar daqui; os dados secretos não são mostrados.",
   unknown_heading: "Este link não funciona",
@@ -86,15 +90,17 @@ export const pt: Texts = {
   return_unknown:
     "Foi iniciado noutro navegador, demorou demais ou já estava concluído. Nada foi conectado desta vez.",
   return_next: "Abra de novo o seu link e comece a partir daí.",
-  forbidden_heading: "O formulário não foi aceite",
+  forbidden_heading: "Preencha de novo o formulário",
   forbidden:
-    "Para sua segurança, um formulário só é aceite a partir da página que o mostrou e por tempo limitado. Nada foi guardado.",
+    "Para sua segurança, um formulário só é válido por tempo limitado e na sua própria página. Nada foi guardado.",
   forbidden_next: "Abra de novo o seu link e preencha o formulário lá.",
   too_large_heading: "Os dados são grandes demais",
   too_large: "Os dados digitados são maiores do que este formulário permite. Nada foi guardado.",
   too_large_next: "Abra de novo o seu link e verifique se cola o conteúdo certo.",
   problem_heading: "Algo correu mal do nosso lado",
   problem: "Espere um minuto e abra de novo o seu link.",
+  problem_saved:
+    "Se o link indicar então que já foi utilizado, o seu acesso foi guardado. Caso contrário, nada foi guardado.",
   open_again: "Abrir o link de novo",
 
   picker_heading: "O que pretende conectar?",
