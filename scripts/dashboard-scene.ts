@@ -73,7 +73,9 @@ async function setUp(
   await installation.apply(STRATEGY(target.url, "Reads invoices"));
   await installation.apply(
     STRATEGY(target.url, "Reads invoices and books them"),
-    (DOCUMENTS[1] ?? "").replace("timeout: 3d", "timeout: 5d"),
+    (DOCUMENTS[1] ?? "")
+      .replace("timeout: 3d", "timeout: 5d")
+      .replace("{ name: note }", "{ name: note }, { name: customer, label: Customer }"),
     "account: contoso\nname: Contoso Ltd.\nallowed_origins: [https://app.contoso.example]",
   );
   let credential = "";
@@ -151,6 +153,12 @@ async function setUpWebhooks(
   const webhook = await create("/hooks", "--description", "The portal's backend", "--events", "run.*");
   const dead = await create("/old");
   await installation.command("webhooks", "ping", dead);
+  const { db } = installation.database;
+  while (
+    (await db.query("select 1 from webhook_endpoint where id = $1 and disabled_at is null", [dead])).length >
+    0
+  )
+    await new Promise((resolve) => setTimeout(resolve, 100));
   await installation.command("webhooks", "rotate", webhook);
   return { webhook, dead };
 }
@@ -183,9 +191,7 @@ nodes:
     if (n % 10 === 9) {
       const good = invoices(20, n).filter(({ supplier, total }) => supplier !== "" && total > 0);
       const order = `PO-2026-${n}`;
-      runs.push(
-        await stage.trigger("supplier-invoices", good, { run_name: named.run_name, purchase_order: order }),
-      );
+      runs.push(await stage.trigger("supplier-invoices", good, { ...named, purchase_order: order }));
     } else if (n % 3 === 2) {
       const { body } = await stage.caller.post("/blueprints/portal-invoices/trigger", {
         credential_id: credential,
@@ -223,16 +229,19 @@ async function fill(
   });
   const cancelled = await stage.trigger("supplier-invoices", invoices(6), {
     run_name: "Invoices of Miller & Sons, week 45",
+    customer: "Miller & Sons",
     purchase_order: "PO-2026-101",
   });
   await stage.waitForReview(cancelled);
   await stage.caller.post(`/blueprint-runs/${cancelled}/cancel`);
   await stage.trigger("supplier-invoices", "nothing that could be parsed", {
     run_name: "Invoices of Lindgren, week 46",
+    customer: "Lindgren",
     purchase_order: "PO-2026-109",
   });
   const waiting = await stage.trigger("supplier-invoices", invoices(12, 3), {
     run_name: "Invoices of Hofbauer, week 47",
+    customer: "Hofbauer",
     purchase_order: "PO-2026-117",
     purchase_ordr: "typed wrongly",
   });
@@ -244,6 +253,7 @@ async function fill(
     await stage.waitForReview(
       await stage.trigger("supplier-invoices", invoices(count, count), {
         run_name: `Invoices of ${customer}, week 47`,
+        customer,
         purchase_order: order,
       }),
     );

@@ -51,7 +51,11 @@ const PAGES: readonly (readonly [name: string, path: string, prepare?: (page: Pa
     "/blueprints/acme/supplier-invoices?tab=versions",
     async (page) => await page.getByRole("button", { name: "View version 2" }).click(),
   ],
-  ["blueprint-try", "/blueprints/acme/supplier-invoices?tab=try"],
+  [
+    "blueprint-try",
+    "/blueprints/acme/supplier-invoices?tab=try",
+    async (page) => await page.getByRole("button", { name: "Fill in from the last run" }).click(),
+  ],
   ["strategies", "/strategies"],
   ["strategy", "/strategies/acme/strat_portal"],
   ["strategy-document", "/strategies/acme/strat_portal?tab=document"],

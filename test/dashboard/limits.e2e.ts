@@ -39,7 +39,8 @@ async function linesOf(cells: Locator): Promise<number> {
 }
 
 test("an operator is limited to an account, and then has its pages alone", async () => {
-  await page.getByRole("button", { name: `Accounts of ${someone.email}` }).click();
+  await page.getByRole("button", { name: `Actions for ${someone.email}` }).click();
+  await page.getByRole("menuitem", { name: "Accounts" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("checkbox", { name: /Globex/ }).check();
   await look("limit-operator");

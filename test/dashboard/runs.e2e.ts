@@ -89,7 +89,10 @@ test("a line of the list has the customer, the Blueprint and the reason; runs ar
   await row.waitFor();
   await page.getByRole("button", { name: "Failed", exact: true }).click();
   await page.getByRole("row", { name: /week 45/ }).waitFor({ state: "detached" });
-  assert.match(await row.innerText(), /Hofbauer Logistik[\s\S]*supplier-invoices[\s\S]*Failed Node rows: /);
+  assert.match(
+    await row.innerText(),
+    /Hofbauer Logistik[\s\S]*supplier-invoices[\s\S]*Invalid data Node rows: /,
+  );
   const heights = await page.evaluate<number[]>(
     `[...document.querySelectorAll("tbody tr")].map((each) => each.getBoundingClientRect().height)`,
   );
@@ -160,15 +163,29 @@ test("a completed run says how many of its records have errors", async () => {
   await stage.caller.waitForRun(run, 60_000);
   const own = await stage.openPage("reviewer", `/runs/${run}`);
   await own.getByText("1 record with errors", { exact: true }).waitFor();
+  const records = own.getByRole("region", { name: "Records" });
+  await records.getByRole("button", { name: "Show record 2" }).waitFor();
+  await own.getByText("With errors", { exact: true }).click();
+  await records.getByRole("button", { name: "Show record 2" }).waitFor({ state: "detached" });
+  await records.getByRole("button", { name: "Show record 1" }).waitFor();
   await own.context().close();
 });
 
 test("reviews are in the order that is chosen, which is in the URL", async () => {
   const reviews: string[] = [];
   for (const wrong of [1, 3]) {
-    const rows = Array.from({ length: 4 }, (_, n) => ({ supplier: n < wrong ? "" : "Northwind", total: 1 }));
-    reviews.push(await stage.waitForReview(await stage.trigger("supplier-invoices", rows)));
+    const given = Array.from({ length: 4 }, (_, n) => ({ supplier: n < wrong ? "" : "Northwind", total: 1 }));
+    reviews.push(await stage.waitForReview(await stage.trigger("supplier-invoices", given)));
   }
+  const list = await stage.openPage("reviewer", "/runs");
+  await list.getByRole("button", { name: "Awaiting review" }).click();
+  const rows = list.getByRole("table", { name: "Runs" }).getByRole("row");
+  await until("only those that await a review", async () => {
+    const texts = (await rows.allTextContents()).slice(1);
+    return texts.length >= reviews.length && texts.every((text) => text.includes("Awaiting review"));
+  });
+  assert.match(list.url(), /progress_step=awaiting_review/);
+  await list.context().close();
   const own = await stage.openPage("reviewer", "/reviews");
   const links = own.getByRole("link", { name: "Please look at these invoices" });
   const order = async (): Promise<readonly string[]> =>
@@ -206,8 +223,7 @@ test("a locked credential says why and what to do; the overview lists it, and on
     ["Portal of Northwind"],
   );
   const own = await stage.openPage("operator", "", { viewport: { width: 390, height: 844 } });
-  await own.getByText("1 credential is locked, because the target rejected the logins.").waitFor();
-  await own.getByRole("link", { name: "strat_portal" }).click();
+  await own.getByText("The target rejected its last 2 logins. No run logs in with it.").waitFor();
   await own.getByRole("link", { name: "Portal of Northwind" }).click();
   await own.getByText("The target rejected its last 2 logins.").waitFor();
   const unlock = own.getByRole("button", { name: "Unlock Portal of Northwind" });
@@ -245,6 +261,11 @@ nodes:
     .getByRole("button", { name: /^period/ })
     .click();
   await steps().getByText('{"from":"2026-11-01","days":30}').waitFor();
+  // Again with what that run was triggered with.
+  await page.goto(`${stage.operators.service.url}/dashboard/blueprints/acme/report?tab=try`);
+  await page.getByRole("button", { name: "Fill in from the last run" }).click();
+  await until("it is filled in", async () => (await page.getByLabel("days").inputValue()) === "30");
+  assert.equal(await page.getByLabel("First day").inputValue(), "2026-11-01");
 });
 
 test("a line that is no origin is named before anything is sent", async () => {
@@ -261,10 +282,17 @@ test("a line that is no origin is named before anything is sent", async () => {
 test("a Blueprint's health is told in rates, durations and records, by day", async () => {
   const health = await stage.openPage("viewer", "/blueprints/acme/supplier-invoices?tab=health");
   const last = health.getByRole("region", { name: "Last 30 days" });
-  const rate = /^\d+(\.\d)? %$/;
+  const rate = /^\d+(\.\d)? % \d+ of \d+$/;
   await last.getByText(rate).waitFor();
   await last.getByText("95th percentile").waitFor();
-  await health.getByRole("table", { name: "By day" }).getByText(rate).waitFor();
+  const days = health.getByRole("table", { name: "By day" });
+  await days.getByText(rate).first().waitFor();
+  const { searchParams } = new URL(
+    (await days.getByRole("link").first().getAttribute("href")) ?? "",
+    health.url(),
+  );
+  const [from = 0, to = 0] = ["since", "until"].map((name) => Date.parse(searchParams.get(name) ?? ""));
+  assert.equal(to - from, 86_400_000, "a day leads to its runs");
   assert.deepEqual(await axeLightAndDark(health), []);
   await last.getByRole("link", { name: "View failed runs" }).click();
   await health
@@ -293,7 +321,7 @@ test("an operator token is made, shown once, works with its role, is listed with
     (await stage.operators.withToken(token, "GET", path)).status;
   assert.deepEqual([await asked("/runs"), await asked("/keys")], [200, 403]);
   await page.reload();
-  const row = page.getByRole("row", { name: /Continuous integration.*reviewer.*Active, expires/ });
+  const row = page.getByRole("row", { name: /Continuous integration.*reviewer.*Active.*expires/s });
   await row.waitFor();
   assert.doesNotMatch((await row.textContent()) ?? "", /never/, "its last use");
   assert.ok(!(await page.content()).includes(token.slice(4, 20)));

@@ -1,7 +1,7 @@
 // "Try it" has a field for each property of an input's schema, where fields are enough.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fieldsOfSchema, jsonOfFields } from "../../ui/pages/schema-fields.ts";
+import { fieldsOfSchema, jsonOfFields, valuesOfJson } from "../../ui/pages/schema-fields.ts";
 
 const PERIOD = {
   type: "object",
@@ -29,6 +29,15 @@ test("an object of plain properties has a field for each", () => {
   assert.equal(jsonOfFields(fields, typed), '{"from":"2026-11-01","days":30,"drafts":false}');
   assert.equal(jsonOfFields(fields, { days: "many" }), '{"days":"many"}', "the service refuses it by name");
   assert.equal(jsonOfFields(fields, {}), "");
+});
+
+test("the fields begin with what an earlier value said, and with nothing if that was no object", () => {
+  const fields = fieldsOfSchema(PERIOD) ?? assert.fail();
+  const json = '{"from":"2026-11-01","days":30,"drafts":false,"unknown":1}';
+  const values = valuesOfJson(fields, json);
+  assert.deepEqual(values, { from: "2026-11-01", days: "30", drafts: "false" });
+  assert.equal(jsonOfFields(fields, values), '{"from":"2026-11-01","days":30,"drafts":false}');
+  for (const none of ["", "[1]", "null", "not JSON"]) assert.deepEqual(valuesOfJson(fields, none), {}, none);
 });
 
 test("what needs more than fields is typed as JSON", () => {

@@ -4,6 +4,7 @@ import {
   QueryCache,
   QueryClient,
   useMutation,
+  useQueries,
   useQuery,
   useQueryClient,
   type UseQueryResult,
@@ -123,6 +124,19 @@ export const keyOf = <O extends OperatorOperation>(
   input?: InputOf<O>,
 ): readonly unknown[] => (input === undefined ? [from.path] : [from.path, input]);
 
+const readingOf = <O extends OperatorOperation>(from: Endpoint<O>, input: InputOf<O>) => ({
+  queryKey: keyOf(from, input),
+  queryFn: async ({ signal }: { signal: AbortSignal }): Promise<OperatorAnswer<O>> =>
+    await call(from, input, signal),
+});
+
+/** Reads an operation once for each input; undefined: not read yet. */
+export const useReads = <O extends OperatorOperation>(
+  from: Endpoint<O>,
+  inputs: readonly InputOf<O>[],
+): readonly (OperatorAnswer<O> | undefined)[] =>
+  useQueries({ queries: inputs.map((input) => readingOf(from, input)) }).map(({ data }) => data);
+
 /** Reads an operation; refreshes it while `live`: when a change is announced, or `often` where changes are not announced. */
 export function useRead<O extends OperatorOperation>(
   from: Endpoint<O>,
@@ -136,8 +150,7 @@ export function useRead<O extends OperatorOperation>(
   } = {},
 ): UseQueryResult<OperatorAnswer<O>> {
   return useQuery<OperatorAnswer<O>>({
-    queryKey: keyOf(from, input),
-    queryFn: async ({ signal }) => await call(from, input, signal),
+    ...readingOf(from, input),
     enabled: options.enabled ?? true,
     ...(options.placeholderData && { placeholderData: options.placeholderData }),
     refetchInterval: () => {

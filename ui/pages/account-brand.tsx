@@ -1,4 +1,4 @@
-import { Button, FileInput, Group, SimpleGrid, TextInput } from "@mantine/core";
+import { Button, ColorSwatch, FileInput, Group, SimpleGrid, TextInput } from "@mantine/core";
 import type { readAccount } from "../api/operations.ts";
 import type { AnswerOf } from "../api/request.ts";
 
@@ -28,6 +28,7 @@ export function BrandFields({
       <TextInput
         label="Colour of buttons and links"
         placeholder="#3355ff"
+        leftSection={<Swatch of={given.accent_color} />}
         value={given.accent_color ?? ""}
         error={wrong("branding.accent_color")}
         onChange={(event) => set({ ...given, accent_color: textOf(event) })}
@@ -48,6 +49,11 @@ export function BrandFields({
   );
 }
 
+/** The colour itself; what is no colour shows none. */
+const Swatch = ({ of }: { readonly of: string | null }) => (
+  <ColorSwatch color={of !== null && /^#[0-9a-f]{6}$/i.test(of) ? of : "transparent"} size={18} />
+);
+
 function Logo(props: {
   readonly url: string | null;
   readonly problem: string | undefined;
@@ -63,6 +69,7 @@ function Logo(props: {
   };
   return (
     <Group align="flex-end" wrap="nowrap">
+      {props.url !== null && <img src={props.url} alt="The logo" width={36} height={36} />}
       <FileInput
         flex={1}
         label="Logo"

@@ -1,9 +1,11 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
-import { listRuns, listWebhooks } from "../api/operations.ts";
-import { useRead, useSignedIn } from "../api/queries.ts";
+import { CREDENTIAL_STATE_NAMES, failureName, withoutLockRemedy } from "#domain/labels/states.ts";
+import { listCredentials, listRuns, listWebhooks } from "../api/operations.ts";
+import { useRead, useReads, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import type { Overview } from "../parts/answers.ts";
+import { customerOf, runTitle } from "../parts/customer.ts";
 import { Mark } from "../parts/run-status.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
@@ -20,14 +22,17 @@ export interface AttentionItem {
   readonly to: string | null;
 }
 
-/** Failed runs. */
+/** Locked credentials, and failed runs; the rest is behind a link. */
 const SHOWN = 3;
+/** Runs of one locked credential that are looked at. */
+const WITH_IT_MAX = 20;
 const count = (number: number, one: string, many: string): string => `${number} ${number === 1 ? one : many}`;
 
 /** What needs attention besides reviews, in one form. */
 export function useAttention(overview: Overview | undefined): readonly AttentionItem[] {
   const { may } = useSignedIn();
-  const failed = useFailedRuns(overview);
+  const locked = useLockedLogins(overview);
+  const failed = useFailedRuns(overview, locked.runs);
   const dead = useDeadEndpoints(overview?.needs_people.dead_webhooks ?? 0);
   if (overview === undefined) return failed;
   const { needs_people: people } = overview;
@@ -48,23 +53,71 @@ export function useAttention(overview: Overview | undefined): readonly Attention
   return [
     ...(people.writes > 0 ? [writes] : []),
     ...(people.proposals > 0 ? [proposals] : []),
-    ...lockedLogins(overview, may("credential.read")),
+    ...locked.items,
     ...dead,
     ...failed,
   ];
 }
 
-function lockedLogins(overview: Overview, mayRead: boolean): readonly AttentionItem[] {
-  return overview.failing_logins
-    .filter(({ locked }) => locked > 0)
-    .map(({ account, strategy, locked }) => ({
-      key: `${account} ${strategy}`,
-      kind: ["bad", "Locked"],
-      of: strategy,
-      beside: account,
-      why: `${count(locked, "credential is", "credentials are")} locked, because the target rejected the logins.`,
-      to: mayRead ? `/strategies/${account}/${strategy}?tab=credentials` : null,
-    }));
+type Runs = AnswerOf<typeof listRuns>["items"];
+
+/** Each locked credential with the runs that failed at its login: one incident is one row. */
+function useLockedLogins(overview: Overview | undefined): {
+  readonly items: readonly AttentionItem[];
+  /** The ids of the runs that these rows tell of. */
+  readonly runs: ReadonlySet<string>;
+} {
+  const mayRead = useSignedIn().may("credential.read");
+  const total = (overview?.failing_logins ?? []).reduce((sum, { locked }) => sum + locked, 0);
+  const since = overview?.hours[0]?.at;
+  const read = useRead(
+    listCredentials,
+    { query: { state: "locked", limit: SHOWN } },
+    { live: true, enabled: mayRead && total > 0 },
+  );
+  const credentials = total > 0 ? (read.data?.items ?? []) : [];
+  const failed = useReads(
+    listRuns,
+    credentials.map(({ id }) => ({
+      query: { credential: id, status: "failed", failure: "login", since, limit: WITH_IT_MAX },
+    })),
+  ).map((page) => page?.items ?? []);
+  const items = credentials.map((each, index): AttentionItem => {
+    const runs = failed[index] ?? [];
+    return {
+      key: each.id,
+      kind: ["bad", CREDENTIAL_STATE_NAMES.locked],
+      of: each.name ?? shortId(each.id),
+      beside: [customersOf(runs), each.strategy, each.account].filter(Boolean).join(" · "),
+      why: `The target rejected its last ${count(each.login_rejections, "login", "logins")}. ${namesOf(runs)}`,
+      at: each.last_run_at ?? undefined,
+      to: `/credentials/${each.id}`,
+    };
+  });
+  const others = total - items.length;
+  return {
+    items: others <= 0 ? items : [...items, othersLocked(others, mayRead)],
+    runs: new Set(failed.flat().map(({ id }) => id)),
+  };
+}
+
+const othersLocked = (others: number, mayRead: boolean): AttentionItem => ({
+  key: "locked",
+  kind: ["bad", CREDENTIAL_STATE_NAMES.locked],
+  of: count(others, "locked credential", "locked credentials"),
+  why: "The target rejected the logins, so no run logs in.",
+  to: mayRead ? "/credentials?state=locked" : null,
+});
+
+const customersOf = (runs: Runs): string =>
+  [...new Set(runs.flatMap(({ metadata }) => customerOf(metadata) ?? []))].join(", ");
+
+/** "2 runs failed with it: Invoices of October, Test login." */
+function namesOf(runs: Runs): string {
+  if (runs.length === 0) return "No run logs in with it.";
+  const names = [...new Set(runs.map(runTitle))];
+  const more = names.length > SHOWN ? `, and ${names.length - SHOWN} more` : "";
+  return `${count(runs.length, "run", "runs")} failed with it: ${names.slice(0, SHOWN).join(", ")}${more}.`;
 }
 
 function useDeadEndpoints(dead: number): readonly AttentionItem[] {
@@ -91,19 +144,20 @@ function useDeadEndpoints(dead: number): readonly AttentionItem[] {
   }));
 }
 
-/** The newest of the hours that the page shows. */
-function useFailedRuns(overview: Overview | undefined): readonly AttentionItem[] {
+/** The newest of the hours that the page shows, without those of which other rows tell; the last row leads to all. */
+function useFailedRuns(overview: Overview | undefined, told: ReadonlySet<string>): readonly AttentionItem[] {
   const since = overview?.hours[0]?.at;
   const hasFailed = overview?.hours.some(({ failed }) => failed > 0) ?? false;
   const runs = useRead(
     listRuns,
-    { query: { status: "failed", since, limit: SHOWN } },
+    { query: { status: "failed", since, limit: SHOWN + told.size } },
     { live: true, enabled: hasFailed },
   );
-  return (runs.data?.items ?? []).map((run) => ({
+  const untold = (runs.data?.items ?? []).filter(({ id }) => !told.has(id)).slice(0, SHOWN);
+  return untold.map((run) => ({
     key: run.id,
     kind: ["bad", "Failed"],
-    of: run.name ?? (run.blueprint === null ? "Test login" : shortId(run.id)),
+    of: runTitle(run),
     beside: [...Object.values(run.metadata), run.blueprint, run.account].filter(Boolean).join(" · "),
     why: `${run.failure === null ? "Failed" : failureName(run.failure)}${run.failure_detail === null ? "." : `: ${withoutLockRemedy(run.failure_detail)}`}`,
     at: run.created_at,

@@ -1,4 +1,4 @@
-import { Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { Button, Progress, Stack, Text } from "@mantine/core";
 import { useEffect, useState, type ReactNode } from "react";
 import { listAuditChains, verifyAuditChain } from "../api/operations.ts";
 import { call } from "../api/request.ts";
@@ -31,8 +31,8 @@ async function checkAll(onStep: (check: Check) => void, signal: AbortSignal): Pr
   }
 }
 
-/** Verifies every chain with keys that are not in the database. */
-export function AuditCheck({ children }: { readonly children: ReactNode }) {
+/** Verifies every chain with keys that are not in the database: a button, and what it has found so far. */
+export function useAuditCheck(): { readonly button: ReactNode; readonly report: ReactNode } {
   const [check, setCheck] = useState<Check | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
@@ -47,26 +47,28 @@ export function AuditCheck({ children }: { readonly children: ReactNode }) {
       })
       .finally(() => setRunning(null));
   };
-  return (
-    <Stack gap="sm" mb="md">
-      <Group gap="md">
-        <Button variant="default" loading={running !== null} onClick={start}>
-          Verify integrity
-        </Button>
-        {children}
+  const isUsed = running !== null || failure !== null || check?.isOver === true;
+  return {
+    button: (
+      <Button variant="default" loading={running !== null} onClick={start}>
+        Verify integrity
+      </Button>
+    ),
+    report: isUsed && (
+      <Stack gap="sm" mb="md">
         {running !== null && check && (
-          <Text size="sm" c="dimmed" component="output">
-            {check.entries} entries of {check.done} of {check.chains} chains so far
-          </Text>
+          <>
+            <Text size="sm" c="dimmed" component="output">
+              {check.entries} entries of {check.done} of {check.chains} chains so far
+            </Text>
+            <Progress value={(100 * check.done) / Math.max(check.chains, 1)} aria-label="Verified chains" />
+          </>
         )}
-      </Group>
-      {running !== null && check && (
-        <Progress value={(100 * check.done) / Math.max(check.chains, 1)} aria-label="Verified chains" />
-      )}
-      {failure !== null && <FailureNote error={failure} />}
-      {check?.isOver === true && <Outcome check={check} />}
-    </Stack>
-  );
+        {failure !== null && <FailureNote error={failure} />}
+        {check?.isOver === true && <Outcome check={check} />}
+      </Stack>
+    ),
+  };
 }
 
 function Outcome({ check }: { readonly check: Check }) {

@@ -1,14 +1,12 @@
 import { Anchor, Button, Group, NativeSelect, Paper, Text, TextInput } from "@mantine/core";
-import { Fragment, type FormEvent } from "react";
+import type { FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { AuditAction } from "#domain/audit-actions.ts";
 import { exportAudit, listAccounts, listAudit, listAuditChains, listOperators } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { addressOf, type AnswerOf } from "../api/request.ts";
-import { Copyable } from "../parts/copyable.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
-import { Named } from "../parts/named.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
@@ -16,12 +14,12 @@ import { Reading } from "../parts/reading.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
 import { AUDIT_ACTION_NAMES } from "./audit-actions.ts";
-import { AuditCheck } from "./audit-check.tsx";
+import { useAuditCheck } from "./audit-check.tsx";
 import { readDetail } from "./audit-detail.ts";
 import styles from "./audit-log.module.css";
 
 /** Of a long value, the tooltip and the export have all. */
-const TEXT_MAX = 48;
+const TEXT_MAX = 24;
 
 type Entry = AnswerOf<typeof listAudit>["items"][number];
 
@@ -40,10 +38,11 @@ export function AuditLogPage() {
       cursor: given("cursor"),
     },
   });
+  const { button, report } = useAuditCheck();
   return (
     <>
-      <PageHead title="Audit log" about="A tamper-evident record of every action." />
-      <AuditCheck>
+      <PageHead title="Audit log" about="A tamper-evident record of every action.">
+        {button}
         <Button
           component="a"
           variant="default"
@@ -52,7 +51,8 @@ export function AuditLogPage() {
         >
           Export
         </Button>
-      </AuditCheck>
+      </PageHead>
+      {report}
       <ExportedMonths account={given("account")} />
       <AuditFilters />
       <Reading of={entries}>
@@ -206,66 +206,46 @@ const PAGES: Readonly<Record<string, string>> = {
   cred: "credentials",
   sess: "sessions",
   rev: "reviews",
+  we: "webhooks",
 };
 
-/** A link, if there is a page for it; otherwise to be copied. */
+/** What it is about, by its name where it has one: a link to its page, or to all entries about it. */
 function Subject({ id }: { readonly id: string }) {
+  const { may } = useSignedIn();
+  const operators = useRead(listOperators, {}, { enabled: id.startsWith("op_") && may("operator.read") });
+  const name = operators.data?.items.find((each) => each.id === id)?.email;
   const page = PAGES[id.slice(0, id.indexOf("_"))];
-  if (page === undefined) return <Copyable text={id} shown={shortId(id)} name={`the ID ${id}`} />;
   return (
-    <Anchor component={Link} href={`/${page}/${id}`} size="xs" title={id}>
-      {shortId(id)}
+    <Anchor
+      component={Link}
+      href={page === undefined ? `/audit?${new URLSearchParams({ subject: id })}` : `/${page}/${id}`}
+      size="sm"
+      title={id}
+      className="no-wrap"
+    >
+      {name ?? shortId(id)}
     </Anchor>
   );
 }
-
-/** In a narrow column, wraps the action between its words. */
-const wordsOf = (action: string) =>
-  action.split(/(?<=[._])/).map((word) => (
-    <Fragment key={word}>
-      {word}
-      <wbr />
-    </Fragment>
-  ));
 
 function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
   return (
     <DataTable
       name="Audit log"
+      isDense
       rows={entries}
       keyOf={({ id }) => id}
       columns={[
         {
           title: "Action",
-          cell: ({ action, subject_id: subject }) => (
-            <Named
-              name={AUDIT_ACTION_NAMES[action as AuditAction] ?? wordsOf(action)}
-              below={
-                <>
-                  {wordsOf(action)}
-                  <Text size="xs" component="div">
-                    <Subject id={subject} />
-                  </Text>
-                </>
-              }
-            />
+          cell: ({ action }) => (
+            <Text size="sm" fw={600} title={action}>
+              {AUDIT_ACTION_NAMES[action as AuditAction] ?? action}
+            </Text>
           ),
         },
-        {
-          title: "Actor",
-          cell: (entry) => (
-            <>
-              <Text size="sm" className={entry.operator === null ? "no-wrap" : ""}>
-                {entry.operator ?? ACTOR_NAMES[entry.actor_kind] ?? entry.actor_kind}
-              </Text>
-              {entry.operator === null && entry.actor_id !== null && (
-                <Text size="xs" c="dimmed">
-                  <span title={entry.actor_id}>{shortId(entry.actor_id)}</span>
-                </Text>
-              )}
-            </>
-          ),
-        },
+        { title: "Subject", cell: ({ subject_id: subject }) => <Subject id={subject} /> },
+        { title: "Actor", cell: (entry) => <Actor of={entry} /> },
         { title: "When", from: "xs", cell: ({ occurred_at: at }) => <Time at={at} isExact /> },
         {
           title: "Detail",
@@ -276,14 +256,12 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
           title: "Chain",
           from: "md",
           cell: ({ account, sequence }) => (
-            <>
-              <Text size="sm" className={account === null ? "no-wrap" : ""}>
-                {account ?? "installation"}
-              </Text>
-              <Text size="xs" c="dimmed">
+            <span className="no-wrap">
+              {account ?? "installation"}{" "}
+              <Text size="xs" c="dimmed" span>
                 {sequence === null ? "no number yet" : `no. ${sequence}`}
               </Text>
-            </>
+            </span>
           ),
         },
       ]}
@@ -291,22 +269,41 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
   );
 }
 
-function Detail({ of: { detail, run_id: run } }: { readonly of: Entry }) {
+/** Who did it: an operator by name, anything else by what it is and its id. */
+function Actor({ of: { operator, actor_kind: kind, actor_id: id, run_id: run } }: { readonly of: Entry }) {
+  if (operator !== null) return <>{operator}</>;
   return (
-    <>
-      <dl className={styles["detail"]}>
-        {readDetail(detail).map(({ name, text }) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd title={text}>{text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text}</dd>
-          </div>
-        ))}
-      </dl>
+    <span className="no-wrap">
+      {ACTOR_NAMES[kind] ?? kind}
+      {id !== null && id !== run && (
+        <Text size="xs" c="dimmed" span title={id}>
+          {" "}
+          {shortId(id)}
+        </Text>
+      )}
+    </span>
+  );
+}
+
+function Detail({ of: { detail, run_id: run } }: { readonly of: Entry }) {
+  const fields = readDetail(detail);
+  return (
+    <div className={styles["line"]}>
+      {fields.length > 0 && (
+        <dl className={styles["detail"]}>
+          {fields.map(({ name, text }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd title={text}>{text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
       {run !== null && (
-        <Anchor component={Link} href={`/runs/${run}`} size="xs" display="block">
+        <Anchor component={Link} href={`/runs/${run}`} size="xs">
           Show run
         </Anchor>
       )}
-    </>
+    </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Anchor, Stack } from "@mantine/core";
+import { Anchor, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { readBlueprintHealth } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
@@ -16,12 +16,13 @@ type Health = AnswerOf<typeof readBlueprintHealth>;
 
 const whole = new Intl.NumberFormat("en");
 
+interface Named {
+  readonly account: string;
+  readonly blueprintKey: string;
+}
+
 /** How the Blueprint's runs of the last 30 days went. */
-export function BlueprintHealth({
-  params,
-}: {
-  readonly params: { readonly account: string; readonly blueprintKey: string };
-}) {
+export function BlueprintHealth({ params }: { readonly params: Named }) {
   const health = useRead(readBlueprintHealth, { params, query: {} }, { live: true });
   return (
     <Reading of={health}>
@@ -37,7 +38,7 @@ export function BlueprintHealth({
             </Section>
             <HealthCharts of={read.by_day} />
             <Section title="By day" isBare>
-              <Days of={read.by_day} />
+              <Days of={read.by_day} params={params} />
             </Section>
           </Stack>
         )
@@ -46,11 +47,7 @@ export function BlueprintHealth({
   );
 }
 
-const FailedRuns = ({
-  params: { account, blueprintKey: blueprint },
-}: {
-  readonly params: { readonly account: string; readonly blueprintKey: string };
-}) => (
+const FailedRuns = ({ params: { account, blueprintKey: blueprint } }: { readonly params: Named }) => (
   <Anchor
     component={Link}
     href={`/runs?${new URLSearchParams({ account, blueprint, status: "failed" })}`}
@@ -62,10 +59,20 @@ const FailedRuns = ({
 
 const timeOf = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 
+/** A rate, and of how many: one of few says little. */
+const Share = ({ of }: { readonly of: { readonly completed: number; readonly failed: number } }) => (
+  <>
+    {rateOf(of)}{" "}
+    <Text span size="xs" c="dimmed">
+      {whole.format(of.completed)} of {whole.format(of.completed + of.failed)}
+    </Text>
+  </>
+);
+
 const Total = ({ of }: { readonly of: Health }) => (
   <Facts
     of={[
-      ["Success rate", rateOf(of)],
+      ["Success rate", <Share key="share" of={of} />],
       ["Runs", whole.format(of.runs)],
       ["Failed", whole.format(of.failed)],
       ["Cancelled", whole.format(of.cancelled)],
@@ -77,24 +84,52 @@ const Total = ({ of }: { readonly of: Health }) => (
   />
 );
 
-const Days = ({ of }: { readonly of: Health["by_day"] }) => (
+const DAY_MS = 86_400_000;
+
+/** The runs that were triggered on a day of UTC. */
+const runsOf = (
+  { account, blueprintKey: blueprint }: Named,
+  at: string,
+  more: Readonly<Record<string, string>> = {},
+): string => {
+  const since = Date.parse(at.slice(0, 10));
+  return `/runs?${new URLSearchParams({
+    account,
+    blueprint,
+    since: new Date(since).toISOString(),
+    until: new Date(since + DAY_MS).toISOString(),
+    ...more,
+  })}`;
+};
+
+const Days = ({ of, params }: { readonly of: Health["by_day"]; readonly params: Named }) => (
   <DataTable
     name="By day"
     isNumeric
-    rows={of}
+    rows={of.toReversed()}
     keyOf={({ at }) => at}
     columns={[
       {
         title: "Day (UTC)",
         cell: ({ at }) => (
-          <time dateTime={at.slice(0, 10)} className="no-wrap">
-            {dayOf(at)}
-          </time>
+          <Anchor component={Link} href={runsOf(params, at)} size="sm" className="no-wrap">
+            <time dateTime={at.slice(0, 10)}>{dayOf(at)}</time>
+          </Anchor>
         ),
       },
-      { title: "Success rate", cell: (each) => rateOf(each) },
+      { title: "Completed", cell: (each) => <Share of={each} /> },
       { title: "Runs", cell: ({ runs }) => whole.format(runs) },
-      { title: "Failed", cell: ({ failed }) => whole.format(failed) },
+      {
+        title: "Failed",
+        cell: ({ at, failed }) =>
+          failed === 0 ? (
+            "0"
+          ) : (
+            <Anchor component={Link} href={runsOf(params, at, { status: "failed" })} size="sm">
+              {whole.format(failed)}
+            </Anchor>
+          ),
+      },
       { title: "Median", from: "sm", cell: ({ p50_ms: ms }) => timeOf(ms) },
       { title: "95th percentile", from: "sm", cell: ({ p95_ms: ms }) => timeOf(ms) },
       { title: "Records", from: "md", cell: ({ records }) => whole.format(records) },

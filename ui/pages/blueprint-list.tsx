@@ -12,7 +12,6 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark, RunStatusMark } from "../parts/run-status.tsx";
-import { rateOf } from "../parts/success-rate.ts";
 import { Time } from "../parts/time.tsx";
 
 type Blueprint = AnswerOf<typeof listBlueprints>["items"][number];
@@ -71,10 +70,7 @@ function Recent({ of: { completed, failed } }: { readonly of: Blueprint["recent_
   if (ended === 0) return <>–</>;
   return (
     <>
-      <Mark tone={toneOf(completed / ended)}>{rateOf({ completed, failed })}</Mark>
-      <Text size="xs" c="dimmed">
-        {completed} of {ended}
-      </Text>
+      <Mark tone={toneOf(completed / ended)}>{`${completed} of ${ended}`}</Mark>
     </>
   );
 }

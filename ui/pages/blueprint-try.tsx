@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, SimpleGrid, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
 import { listCredentials, listRuns, type readBlueprint, startRun } from "../api/operations.ts";
@@ -11,6 +11,7 @@ import { Section } from "../parts/section.tsx";
 import { wordsOf } from "../parts/words-of.ts";
 import { fieldsOfSchema } from "./schema-fields.ts";
 import { credentialLabel } from "./credential-label.ts";
+import { LastRun } from "./blueprint-last-run.tsx";
 import { SchemaInput } from "./schema-input.tsx";
 
 export type Blueprint = AnswerOf<typeof readBlueprint>;
@@ -29,6 +30,8 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
   const [inputs, setInputs] = useState<Values>({});
   const [metadata, setMetadata] = useState<Values>({});
   const [chosen, setChosen] = useState<Values>({});
+  /** Counts how often it was filled in, so that fields of a schema begin anew. */
+  const [filling, setFilling] = useState(0);
   const starting = useOperation(startRun, {
     changes: [keyOf(listRuns)],
     onDone: ({ id }) => go(`/runs/${id}`),
@@ -59,6 +62,15 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
               ? "What the Blueprint writes to other systems is written now."
               : "No node of this Blueprint sends anything to another system."}
           </Note>
+          <LastRun
+            blueprint={blueprint}
+            onRead={(last) => {
+              setInputs(last.inputs);
+              setMetadata(last.metadata);
+              setChosen(last.credentials);
+              setFilling(filling + 1);
+            }}
+          />
           {failure && <FailureNote error={failure} />}
           {blueprint.credentials.map(({ slot, strategy }) => (
             <CredentialSelect
@@ -71,6 +83,7 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
             />
           ))}
           <TryFields
+            key={filling}
             blueprint={blueprint}
             metadata={metadata}
             inputs={inputs}
@@ -100,16 +113,19 @@ function TryFields(props: {
   const { blueprint, metadata, inputs, wrong, onMetadata, onInputs } = props;
   return (
     <>
-      {blueprint.metadata.map(({ name, label, is_required: isRequired }) => (
-        <TextInput
-          key={name}
-          label={label ?? wordsOf(name)}
-          description={`Metadata ${name}${isRequired ? ", required" : ""}`}
-          value={metadata[name] ?? ""}
-          error={wrong(name)}
-          onChange={(event) => onMetadata({ ...metadata, [name]: event.currentTarget.value })}
-        />
-      ))}
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        {blueprint.metadata.map(({ name, label, is_required: isRequired }) => (
+          <TextInput
+            key={name}
+            label={label ?? wordsOf(name)}
+            description={`Metadata, sent as ${name}`}
+            withAsterisk={isRequired}
+            value={metadata[name] ?? ""}
+            error={wrong(name)}
+            onChange={(event) => onMetadata({ ...metadata, [name]: event.currentTarget.value })}
+          />
+        ))}
+      </SimpleGrid>
       {blueprint.inputs.map(({ ref_key: name, name: label, accepts, is_required: isRequired, schema }) => {
         const fields = fieldsOfSchema(schema);
         const set = (value: string): void => onInputs({ ...inputs, [name]: value });
@@ -119,6 +135,7 @@ function TryFields(props: {
               key={name}
               label={label ?? wordsOf(name)}
               fields={fields}
+              begins={inputs[name] ?? ""}
               wrong={(field) => wrong(`${name}.${field}`)}
               onChange={set}
             />
@@ -127,9 +144,13 @@ function TryFields(props: {
           <Textarea
             key={name}
             label={label ?? wordsOf(name)}
-            description={`Input ${name}: ${TAKES[accepts]}${isRequired ? ", required" : ""}`}
+            description={`Input, sent as ${name}: ${TAKES[accepts]}`}
+            withAsterisk={isRequired}
+            placeholder={EXAMPLES[accepts]}
+            classNames={{ input: "code-input" }}
+            spellCheck={false}
             autosize
-            minRows={3}
+            minRows={6}
             maxRows={16}
             value={inputs[name] ?? ""}
             error={wrong(name)}
@@ -141,6 +162,13 @@ function TryFields(props: {
   );
 }
 
+/** The form that a value may have, where nothing is known of what it says. */
+const EXAMPLES = {
+  text: "number;supplier;total\n1042;Eastfield;79.20",
+  json: '[\n  { "number": "1042", "total": 79.2 }\n]',
+  file: "number;supplier;total\n1042;Eastfield;79.20",
+  any: '[\n  { "number": "1042", "total": 79.2 }\n]',
+} as const;
 const TAKES = { text: "text", json: "JSON", file: "a file's content", any: "text or JSON" } as const;
 
 function CredentialSelect(props: {

@@ -1,5 +1,7 @@
 import { Anchor, Group } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
+import type { CredentialState as Sought } from "#domain/credential-state.ts";
+import { CREDENTIAL_STATE_NAMES } from "#domain/labels/states.ts";
 import { listCredentials } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -10,27 +12,31 @@ import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { StateFilter } from "../parts/state-filter.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { Time } from "../parts/time.tsx";
-import { CredentialActions, CredentialState, DeleteCredential } from "./credential-parts.tsx";
+import { CredentialActions, CredentialState } from "./credential-parts.tsx";
 
 type Credential = AnswerOf<typeof listCredentials>["items"][number];
 
 export function CredentialListPage() {
   const [search] = useSearchParams();
   const q = search.get("q") ?? undefined;
-  const credentials = useRead(listCredentials, { query: { ...useListQuery(), q } });
+  const given = search.get("state");
+  const state = STATES.find(([each]) => each === given)?.[0];
+  const credentials = useRead(listCredentials, { query: { ...useListQuery(), q, state } }, { live: true });
   return (
     <>
       <PageHead title="Credentials" about="End users' logins, encrypted. Values are never shown." />
       <search className="filters" aria-label="Filters">
         <SearchField label="Label or ID" placeholder="Part of either" />
+        <StateFilter options={STATES} />
         <AccountFilter mb={0} />
       </search>
       <Reading of={credentials}>
         {({ items, next_cursor: next }) =>
-          items.length === 0 && q !== undefined ? (
-            <EmptyState title="No credentials match">Try another part of the label.</EmptyState>
+          items.length === 0 && (q !== undefined || state !== undefined) ? (
+            <EmptyState title="No credentials match">Try another part of the label, or any state.</EmptyState>
           ) : items.length === 0 ? (
             <EmptyState title="No credentials yet">
               An end user creates one by filling in a hosted form. An account&apos;s backend creates the link
@@ -47,6 +53,11 @@ export function CredentialListPage() {
     </>
   );
 }
+
+const STATES: readonly (readonly [state: Sought, name: string])[] = [
+  ["locked", CREDENTIAL_STATE_NAMES.locked],
+  ["rejected", "Last login rejected"],
+];
 
 const STRATEGY_COLUMN: Column<Credential> = {
   title: "Strategy",
@@ -89,12 +100,12 @@ export function CredentialTable(props: {
         {
           title: "Last used",
           from: "md",
-          cell: ({ last_run_id: run }) =>
-            run === null ? (
+          cell: ({ last_run_id: run, last_run_at: at }) =>
+            run === null || at === null ? (
               "never"
             ) : (
               <Anchor component={Link} href={`/runs/${run}`} size="sm">
-                Last run
+                <Time at={at} />
               </Anchor>
             ),
         },
@@ -104,7 +115,6 @@ export function CredentialTable(props: {
           cell: (each) => (
             <Group gap="xs">
               <CredentialActions of={each} />
-              <DeleteCredential of={each} />
             </Group>
           ),
         },

@@ -1,7 +1,15 @@
-import { Text } from "@mantine/core";
+import { Group, SimpleGrid, Text } from "@mantine/core";
 import { useLocation } from "wouter";
 import { CREDENTIAL_STATE_NAMES as names, rejectedName } from "#domain/labels/states.ts";
-import { deleteCredential, listCredentials, readCredential, unlockCredential } from "../api/operations.ts";
+import {
+  deleteCredential,
+  listCredentials,
+  listCredentialSessions,
+  readCredential,
+  readRun,
+  requestCredential,
+  unlockCredential,
+} from "../api/operations.ts";
 import { keyOf, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { AskButton } from "../parts/ask-button.tsx";
@@ -10,8 +18,10 @@ import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
 
 type Credential = AnswerOf<typeof listCredentials>["items"][number];
+/** What is known of it where it is used. */
+type Rejected = Pick<Credential, "id" | "name" | "login_rejections" | "locked_until">;
 
-const CHANGES = [keyOf(listCredentials), keyOf(readCredential)];
+const CHANGES = [keyOf(listCredentials), keyOf(readCredential), keyOf(readRun)];
 
 /** Whether runs can log in with it. */
 export function CredentialState({
@@ -34,16 +44,7 @@ export function CredentialState({
 }
 
 /** What this operator may do with it. */
-export function CredentialActions({
-  of: credential,
-  size = "xs",
-  isPrimary = false,
-}: {
-  readonly of: Credential;
-  readonly size?: "xs" | "sm";
-  /** Whether unlocking it is the recommended step. */
-  readonly isPrimary?: boolean;
-}) {
+export function CredentialActions({ of: credential }: { readonly of: Rejected }) {
   const { may } = useSignedIn();
   const [, go] = useLocation();
   const name = credential.name ?? credential.id;
@@ -55,9 +56,7 @@ export function CredentialActions({
           to={unlockCredential}
           input={input}
           changes={CHANGES}
-          size={size}
           label="Unlock"
-          isPrimary={isPrimary}
           of={name}
           title="Unlock this credential?"
           action="Unlock"
@@ -70,12 +69,76 @@ export function CredentialActions({
         <TestLoginButton
           credential={credential.id}
           name={name}
-          size={size}
           label="Test login"
           onStarted={(id) => go(`/runs/${id}`)}
         />
       )}
     </>
+  );
+}
+
+/** A link for the user to type the login anew, if this operator may give one out. */
+export function NewLinkButton({
+  of: { id, name },
+  isPrimary = false,
+}: {
+  readonly of: { readonly id: string; readonly name: string | null };
+  readonly isPrimary?: boolean;
+}) {
+  const { may } = useSignedIn();
+  const [, go] = useLocation();
+  if (!may("session.manage")) return null;
+  return (
+    <AskButton
+      to={requestCredential}
+      input={{ params: { credentialId: id } }}
+      changes={[keyOf(listCredentialSessions)]}
+      label="New link for the user"
+      isPrimary={isPrimary}
+      of={`of ${name ?? id}`}
+      title="Ask the user for the login anew?"
+      action="Create a link"
+      isHarmless
+      done="The session was created. Show its link, and give it to the user."
+      onDone={({ session_id: session }) => go(`/sessions/${session}`)}
+    >
+      This creates a session like the one that collected <b>{name ?? id}</b>. What its user types becomes a
+      new credential, and the account&apos;s backend learns of it as of any other. The old one stays until it
+      is deleted.
+    </AskButton>
+  );
+}
+
+/** What to do about a login that the target rejects: it depends on whether the password is right, which only its user knows. */
+export function WaysOut({ of: credential }: { readonly of: Rejected }) {
+  const mayAsk = useSignedIn().may("session.manage");
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2 }} mt="sm" spacing="lg">
+      <div>
+        <Text size="sm" fw={600}>
+          The password is wrong, or has changed
+        </Text>
+        <Text size="sm" mb="xs">
+          {mayAsk
+            ? "Send its user a new link: they type the right one."
+            : "An admin or an operator, or the account's backend, creates a new link for its user."}
+        </Text>
+        <NewLinkButton of={credential} isPrimary />
+      </div>
+      <div>
+        <Text size="sm" fw={600}>
+          The password is right
+        </Text>
+        <Text size="sm" mb="xs">
+          {credential.locked_until === null
+            ? "Test the login, then run again."
+            : "Unlock the credential, test the login, then run again."}
+        </Text>
+        <Group gap="xs">
+          <CredentialActions of={credential} />
+        </Group>
+      </div>
+    </SimpleGrid>
   );
 }
 

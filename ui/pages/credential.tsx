@@ -14,7 +14,13 @@ import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
-import { CredentialActions, CredentialState, DeleteCredential } from "./credential-parts.tsx";
+import {
+  CredentialActions,
+  CredentialState,
+  DeleteCredential,
+  NewLinkButton,
+  WaysOut,
+} from "./credential-parts.tsx";
 import { LatestRuns } from "./latest-runs.tsx";
 
 type Credential = AnswerOf<typeof readCredential>;
@@ -39,7 +45,12 @@ export function CredentialPage() {
           )
         }
       >
-        {data && data.locked_until === null && <CredentialActions of={data} size="sm" />}
+        {data && data.locked_until === null && (
+          <>
+            {data.login_rejections > 0 && <NewLinkButton of={data} />}
+            <CredentialActions of={data} />
+          </>
+        )}
       </PageHead>
       <Reading of={credential}>{(read) => <CredentialSections of={read} />}</Reading>
     </>
@@ -75,12 +86,8 @@ function LockNote({ of: credential }: { readonly of: Credential }) {
   return (
     <Note tone="bad" title="This credential is locked">
       The target rejected its last {count === 1 ? "login" : `${count} logins`}. More attempts could lock the
-      user out there, so no run logs in with it; it unlocks <Time at={until} />. If the password is wrong, a
-      new link to the form, which the account&apos;s backend creates, takes the right one. If it is right,
-      unlock the credential, then test the login.
-      <Group gap="xs" mt="sm">
-        <CredentialActions of={credential} isPrimary />
-      </Group>
+      user out there, so no run logs in with it; it unlocks <Time at={until} />.
+      <WaysOut of={credential} />
     </Note>
   );
 }
@@ -108,9 +115,7 @@ function Health({
             </Anchor>
           ),
         ],
-        ["Latest runs", String(runs)],
-        ["Completed", `${sum(uses, "completed")} of ${runs}`],
-        ["Failed", String(sum(uses, "failed"))],
+        ["Completed", `${sum(uses, "completed")} of ${runs === 1 ? "1 run" : `the last ${runs} runs`}`],
         ["Failed at the login", String(sum(uses, "login_failed"))],
         ["Rejected logins in a row", String(rejections)],
         [

@@ -4,7 +4,7 @@ import type { AnswerOf } from "../api/request.ts";
 import { useNow } from "../parts/now.ts";
 import { Section } from "../parts/section.tsx";
 import { formatDuration } from "../parts/time.tsx";
-import { ChartAxis, RunChart } from "./run-chart.tsx";
+import { Plot, RunChart } from "./run-chart.tsx";
 import styles from "./run-chart.module.css";
 
 type Day = AnswerOf<typeof readBlueprintHealth>["by_day"][number];
@@ -69,7 +69,7 @@ function DurationChart({ days }: { readonly days: readonly Durations[] }) {
   return (
     <figure className={styles["figure"]}>
       <Group justify="space-between" mb="sm" component="figcaption">
-        <Text size="sm">up to {formatDuration(top)}</Text>
+        <Text size="sm">of completed runs</Text>
         <Group gap="md" aria-hidden="true">
           {Object.entries(NAMES).map(([line, name]) => (
             <span key={line} className={styles["key"]} data-line={line}>
@@ -78,22 +78,25 @@ function DurationChart({ days }: { readonly days: readonly Durations[] }) {
           ))}
         </Group>
       </Group>
-      <svg
-        className={styles["chart"]}
-        viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        aria-hidden="true"
-      >
-        <rect className={styles["floor"]} x={0} y={HEIGHT - 1} width={days.length * STEP} height={1} />
-        {(["most", "median"] as const).map((line) => (
-          <Line key={line} line={line} days={days} top={top} />
-        ))}
-      </svg>
-      <ChartAxis
-        names={[days[0], days[Math.floor(days.length / 2)], days.at(-1)].map(
+      <Plot
+        top={formatDuration(top)}
+        middle={formatDuration(top / 2)}
+        times={[days[0], days[Math.floor(days.length / 2)], days.at(-1)].map(
           (each) => each && dayOf(each.at),
         )}
-      />
+      >
+        <svg
+          className={styles["chart"]}
+          viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+        >
+          <rect className={styles["floor"]} x={0} y={HEIGHT - 1} width={days.length * STEP} height={1} />
+          {(["most", "median"] as const).map((line) => (
+            <Line key={line} line={line} days={days} top={top} />
+          ))}
+        </svg>
+      </Plot>
     </figure>
   );
 }

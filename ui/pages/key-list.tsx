@@ -39,7 +39,12 @@ const ALL = Object.keys(SCOPES) as Scope[];
 
 /** What a key may do; the tooltip has it in full. */
 function Scopes({ of: scopes }: { readonly of: Key["scopes"] }) {
-  if (scopes === null || ALL.every((scope) => scopes.includes(scope))) return <>All</>;
+  if (scopes === null || ALL.every((scope) => scopes.includes(scope)))
+    return (
+      <span title="It may do everything that a key can do. A new key can be limited to what its program needs.">
+        <Mark tone="waiting">Everything</Mark>
+      </span>
+    );
   return (
     <span title={scopes.map((scope) => SCOPES[scope]).join("\n")}>
       {scopes.map((scope) => SCOPE_NAMES[scope]).join(", ")}

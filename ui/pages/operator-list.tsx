@@ -1,5 +1,6 @@
-import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
+import { Link } from "wouter";
 import type { OperatorRole } from "#domain/operator.ts";
 import { ROLE_TEXTS } from "#domain/labels/roles.ts";
 import { DISABLED_NAME } from "#domain/labels/states.ts";
@@ -15,9 +16,9 @@ import {
 } from "../api/operations.ts";
 import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
-import { LimitButton } from "./operator-limit.tsx";
+import { LimitDialog } from "./operator-limit.tsx";
 import { AccountChoice } from "../parts/account-choice.tsx";
-import { AskButton } from "../parts/ask-button.tsx";
+import { AskDialog } from "../parts/ask-button.tsx";
 import { Confirm } from "../parts/confirm.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { Facts } from "../parts/facts.tsx";
@@ -26,6 +27,7 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { OPERATOR_ROLE_NAMES } from "../parts/roles.ts";
+import { RowMenu, type RowAction } from "../parts/row-menu.tsx";
 import { ShownOnce } from "../parts/shown-once.tsx";
 import { Time } from "../parts/time.tsx";
 
@@ -71,7 +73,7 @@ function OperatorTable(props: {
           title: "Operator",
           cell: ({ email, disabled_at: disabled }) => (
             <>
-              <Text size="sm" fw={600} truncate maw="14rem" title={email}>
+              <Text size="sm" fw={600} truncate maw="20rem" title={email}>
                 {email}
               </Text>
               {disabled !== null && <Mark tone="quiet">{DISABLED_NAME}</Mark>}
@@ -97,7 +99,7 @@ function OperatorTable(props: {
         {
           title: "Last sign-in",
           from: "md",
-          cell: ({ signed_in_at: at }) => (at === null ? "never" : <Time at={at} />),
+          cell: ({ signed_in_at: at }) => (at === null ? "never" : <Time at={at} isExact />),
         },
         {
           title: "Actions",
@@ -166,91 +168,116 @@ const ARTICLES: Readonly<Record<OperatorRole, string>> = {
 
 function OperatorActions(props: { readonly of: Operator; readonly onPassword: (password: string) => void }) {
   const me = useSignedIn();
-  const { id, email, disabled_at: disabled, has_second_factor: hasFactor } = props.of;
+  const { id, email } = props.of;
+  if (!me.may("operator.manage")) return null;
+  if (id === me.id)
+    return (
+      <Anchor component={Link} href="/me" size="sm">
+        Your account
+      </Anchor>
+    );
+  return <RowMenu of={email} actions={actionsOf(props.of, props.onPassword)} />;
+}
+
+function actionsOf(of: Operator, onPassword: (password: string) => void): readonly RowAction[] {
+  const { id, email, disabled_at: disabled, has_second_factor: hasFactor } = of;
   const input = { params: { operatorId: id } };
-  if (!me.may("operator.manage") || id === me.id) return null;
-  return (
-    <Group gap={4}>
-      <AskButton
+  const who = `${ARTICLES[of.role]} ${of.role}`;
+  const password: RowAction = {
+    label: "New password",
+    dialog: (state) => (
+      <AskDialog
+        {...state}
         to={resetPassword}
         input={input}
         changes={changes}
-        label="New password"
-        of={`for ${email}`}
-        title="Set a new password?"
+        title={`Set a new password for ${email}?`}
         action="Set a new password"
         done="The password was replaced and their sessions ended."
-        onDone={({ password }) => props.onPassword(password)}
+        onDone={(answer) => onPassword(answer.password)}
       >
-        The password of <b>{email}</b>, {ARTICLES[props.of.role]} {props.of.role}, stops working now. You get
-        a new one to hand over. Make sure that the request really comes from them.
-      </AskButton>
-      {hasFactor && (
-        <AskButton
-          to={resetSecondFactor}
-          input={input}
-          changes={changes}
-          label="Reset second factor"
-          of={`of ${email}`}
-          title="Reset the second factor?"
-          action="Reset"
-          done="The second factor was reset and their sessions ended."
-        >
-          Use this for a lost phone. Until they set up another one, the password alone lets <b>{email}</b>,{" "}
-          {ARTICLES[props.of.role]} {props.of.role}, in. Make sure that the request really comes from them.
-        </AskButton>
-      )}
-      <LimitButton of={props.of} />
-      <UnlinkButton of={props.of} />
-      {disabled === null ? (
-        <AskButton
-          to={disableOperator}
-          input={input}
-          changes={changes}
-          label="Disable"
-          isDanger
-          of={email}
-          title="Disable this operator?"
-          action="Disable"
-          done="The operator was disabled and their sessions ended."
-        >
-          <b>{email}</b> is out at once. It can be undone.
-        </AskButton>
-      ) : (
-        <AskButton
-          to={enableOperator}
-          input={input}
-          changes={changes}
-          label="Enable"
-          of={email}
-          title="Enable this operator?"
-          action="Enable"
-          done="The operator can sign in again."
-        >
-          <b>{email}</b> can sign in with the password that they had.
-        </AskButton>
-      )}
-    </Group>
-  );
+        The password of <b>{email}</b>, {who}, stops working now. You get a new one to hand over. Make sure
+        that the request really comes from them.
+      </AskDialog>
+    ),
+  };
+  const factor: RowAction = {
+    label: "Reset second factor",
+    dialog: (state) => (
+      <AskDialog
+        {...state}
+        to={resetSecondFactor}
+        input={input}
+        changes={changes}
+        title={`Reset the second factor of ${email}?`}
+        action="Reset"
+        done="The second factor was reset and their sessions ended."
+      >
+        Use this for a lost phone. Until they set up another one, the password alone lets <b>{email}</b>,{" "}
+        {who}, in. Make sure that the request really comes from them.
+      </AskDialog>
+    ),
+  };
+  return [
+    password,
+    ...(hasFactor ? [factor] : []),
+    { label: "Accounts", dialog: (state) => <LimitDialog of={of} {...state} /> },
+    ...(of.single_sign_on_since === null ? [] : [unlinkAction(of)]),
+    disabled === null ? disableAction(of) : enableAction(of),
+  ];
 }
 
-function UnlinkButton({ of: { id, email, single_sign_on_since: since } }: { readonly of: Operator }) {
-  if (since === null) return null;
-  return (
-    <AskButton
+const disableAction = ({ id, email }: Operator): RowAction => ({
+  label: "Disable",
+  isDanger: true,
+  dialog: (state) => (
+    <AskDialog
+      {...state}
+      to={disableOperator}
+      input={{ params: { operatorId: id } }}
+      changes={changes}
+      title={`Disable ${email}?`}
+      action="Disable"
+      done="The operator was disabled and their sessions ended."
+    >
+      <b>{email}</b> is out at once. It can be undone.
+    </AskDialog>
+  ),
+});
+
+const enableAction = ({ id, email }: Operator): RowAction => ({
+  label: "Enable",
+  dialog: (state) => (
+    <AskDialog
+      {...state}
+      to={enableOperator}
+      input={{ params: { operatorId: id } }}
+      changes={changes}
+      title={`Enable ${email}?`}
+      action="Enable"
+      done="The operator can sign in again."
+    >
+      <b>{email}</b> can sign in with the password that they had.
+    </AskDialog>
+  ),
+});
+
+const unlinkAction = ({ id, email }: Operator): RowAction => ({
+  label: "Unlink single sign-on",
+  dialog: (state) => (
+    <AskDialog
+      {...state}
       to={unlinkOperator}
       input={{ params: { operatorId: id } }}
       changes={changes}
-      label="Unlink"
-      of={email}
-      title="Unlink the single sign-on account?"
+      title={`Unlink the single sign-on account of ${email}?`}
       action="Unlink"
       done="The account was unlinked and their sessions ended."
     >
       The next person who signs in through the provider with the email <b>{email}</b> becomes this operator.
-    </AskButton>
-  );
-}
+    </AskDialog>
+  ),
+});
 
 function NewOperator(props: {
   readonly isOpen: boolean;
@@ -298,6 +325,9 @@ function NewOperator(props: {
           />
           <AccountChoice value={accounts} onChange={setAccounts} />
           <Group justify="flex-end">
+            <Button variant="default" onClick={props.onClose}>
+              Cancel
+            </Button>
             <Button type="submit" loading={making.isPending}>
               Create operator
             </Button>

@@ -54,10 +54,22 @@ function NeedsPeopleSection({ overview }: { readonly overview: Overview | undefi
               </Anchor>
             )}
             <AttentionList items={others} />
+            <AllFailed overview={overview} />
           </Stack>
         )}
       </Reading>
     </Section>
+  );
+}
+
+/** The list above has the newest: this has how many there are. */
+function AllFailed({ overview }: { readonly overview: Overview | undefined }) {
+  const failed = overview?.hours.reduce((sum, hour) => sum + hour.failed, 0) ?? 0;
+  if (failed === 0) return null;
+  return (
+    <Anchor component={Link} href="/runs?status=failed&last=24h" size="sm">
+      {failed === 1 ? "The failed run" : `All ${failed} failed runs`} of the last 24 hours
+    </Anchor>
   );
 }
 
@@ -66,27 +78,27 @@ function LastHours({ overview }: { readonly overview: Overview }) {
     <>
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
         <Section title="Runs by hour">
-          <RunChart bars={overview.hours} unit="Hour" nameOf={clockOf} />
+          <RunChart bars={overview.hours} unit="Hour" nameOf={clockOf} isTall />
         </Section>
-        <Section title="Run duration">
-          <Durations durations={overview.durations} />
-        </Section>
+        <Stack gap="xl">
+          <Section title="Run duration">
+            <Durations durations={overview.durations} />
+          </Section>
+          <Section title="Open runs">
+            <Waiting waiting={overview.waiting} />
+          </Section>
+        </Stack>
       </SimpleGrid>
-      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="xl">
-        <Section title="Open runs">
-          <Waiting waiting={overview.waiting} />
-        </Section>
-        <Section
-          title="Failures in the last 24 hours"
-          actions={
-            <Anchor component={Link} href="/runs?by=error&last=24h" size="sm">
-              View by error
-            </Anchor>
-          }
-        >
-          <Failures overview={overview} />
-        </Section>
-      </SimpleGrid>
+      <Section
+        title="Failures in the last 24 hours"
+        actions={
+          <Anchor component={Link} href="/runs?by=error&last=24h" size="sm">
+            View by error
+          </Anchor>
+        }
+      >
+        <Failures overview={overview} />
+      </Section>
     </>
   );
 }

@@ -21,6 +21,8 @@ export function RecordTable(props: {
   readonly runId: string;
   readonly resultKey: string;
   readonly total: number;
+  /** Whether only those with errors are shown; `total` then counts these. */
+  readonly isInvalid?: boolean;
 }) {
   const [opened, setOpened] = useState<number | null>(null);
   const [from, setFrom] = useState(0);
@@ -139,7 +141,7 @@ function WholeRecord(props: {
     <Modal
       opened={record !== undefined}
       onClose={props.onClose}
-      title={`Record ${(props.at ?? 0) + 1}`}
+      title={`Record ${(record?.ordinal ?? props.at ?? 0) + 1}`}
       size="lg"
       closeButtonProps={{ "aria-label": "Close" }}
     >
@@ -162,6 +164,7 @@ function RecordRow(props: {
   readonly onOpen: () => void;
 }) {
   const { record } = props;
+  const place = (record?.ordinal ?? props.at) + 1;
   const fields = record ? fieldsOf(record.data) : {};
   const problems = record ? problemsOf(record.errors) : [];
   return (
@@ -170,11 +173,11 @@ function RecordRow(props: {
         <button
           type="button"
           className={styles["open"]}
-          aria-label={`Show record ${props.at + 1}`}
+          aria-label={`Show record ${place}`}
           disabled={!record}
           onClick={props.onOpen}
         >
-          {props.at + 1}
+          {place}
         </button>
       </th>
       {props.columns.map((name) => (
@@ -195,13 +198,20 @@ function RecordRow(props: {
 }
 
 function useRecords(
-  { runId, resultKey }: { readonly runId: string; readonly resultKey: string },
+  {
+    runId,
+    resultKey,
+    isInvalid,
+  }: { readonly runId: string; readonly resultKey: string; readonly isInvalid?: boolean },
   first: number,
   last: number,
 ) {
   const { recordAt, loaded, failure } = usePagedRecords<ResultRecord>(
     (query) => {
-      const input = { params: { runId, resultKey }, query };
+      const input = {
+        params: { runId, resultKey },
+        query: isInvalid === true ? { ...query, invalid: true } : query,
+      };
       return {
         queryKey: keyOf(listResultRecords, input),
         queryFn: async ({ signal }) => await call(listResultRecords, input, signal),

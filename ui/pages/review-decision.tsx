@@ -12,7 +12,7 @@ import {
   rejectReview,
 } from "../api/operations.ts";
 import { keyOf, useOperation, useRead } from "../api/queries.ts";
-import type { Review } from "../parts/answers.ts";
+import type { Review, RunGraphData } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
 import { usePageKey } from "../parts/page-key.ts";
@@ -91,6 +91,7 @@ function Effect(props: { readonly review: Review; readonly kept: number; readonl
   const graph = useRead(readRunGraph, { params: { runId: review.run_id } });
   const edges = graph.data?.edges ?? [];
   const after = [...new Set(edges.filter(({ from }) => from === review.node).map(({ to }) => to))];
+  const outward = graph.data && sendersAfter(graph.data, review.node);
   return (
     <Text size="sm" className="any-break">
       Approving passes {countRecords(kept)} on
@@ -100,9 +101,27 @@ function Effect(props: { readonly review: Review; readonly kept: number; readonl
           to <i>{after.join(", ")}</i>
         </>
       )}
-      {describeErrors(kept, errorsLeft)}. Rejecting cancels the run.
+      {describeErrors(kept, errorsLeft)}.{" "}
+      {outward &&
+        (outward.length === 0
+          ? "Nothing is sent to another system. "
+          : `Then ${outward.join(", ")} may write to other systems. `)}
+      Rejecting cancels the run.
     </Text>
   );
+}
+
+/** Types of nodes that may write to another system. */
+const OUTWARD: ReadonlySet<string> = new Set(["browser", "http", "loop"]);
+
+/** The nodes after one that may send to another system, by their names. */
+function sendersAfter({ nodes, edges }: RunGraphData, node: string): readonly string[] {
+  const reached = new Set([node]);
+  for (const from of reached) for (const edge of edges) if (edge.from === from) reached.add(edge.to);
+  reached.delete(node);
+  return nodes
+    .filter(({ id, type }) => reached.has(id) && OUTWARD.has(type))
+    .map(({ id, name }) => name ?? id);
 }
 
 function describeErrors(kept: number, errorsLeft: number): string {

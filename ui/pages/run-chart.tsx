@@ -1,4 +1,5 @@
 import { Group, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
 import styles from "./run-chart.module.css";
 
@@ -19,6 +20,7 @@ export function RunChart(props: {
   readonly nameOf: (at: string) => string;
   /** Whether the page has the numbers elsewhere. */
   readonly hasOwnTable?: boolean;
+  readonly isTall?: boolean;
 }) {
   const { bars, nameOf } = props;
   const most = Math.max(1, ...bars.map(sumOf));
@@ -27,7 +29,7 @@ export function RunChart(props: {
   const step = BAR.width + BAR.gap;
   const outcomes = OUTCOMES.filter((outcome) => bars.some((bar) => bar[outcome] > 0));
   return (
-    <figure className={styles["figure"]}>
+    <figure className={styles["figure"]} data-tall={props.isTall}>
       <Group justify="space-between" mb="sm" component="figcaption">
         <Text size="sm">
           {total} {total === 1 ? "run" : "runs"}, {failed} failed
@@ -40,19 +42,22 @@ export function RunChart(props: {
           ))}
         </Group>
       </Group>
-      <svg
-        className={styles["chart"]}
-        viewBox={`0 0 ${bars.length * step} ${BAR.height}`}
-        preserveAspectRatio="none"
-        aria-hidden="true"
+      <Plot
+        top={String(most)}
+        middle={most % 2 === 0 ? String(most / 2) : ""}
+        times={[bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)].map((bar) => bar && nameOf(bar.at))}
       >
-        {bars.map((bar, index) => (
-          <OneBar key={bar.at} bar={bar} name={nameOf(bar.at)} x={index * step} most={most} />
-        ))}
-      </svg>
-      <ChartAxis
-        names={[bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)].map((bar) => bar && nameOf(bar.at))}
-      />
+        <svg
+          className={styles["chart"]}
+          viewBox={`0 0 ${bars.length * step} ${BAR.height}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+        >
+          {bars.map((bar, index) => (
+            <OneBar key={bar.at} bar={bar} name={nameOf(bar.at)} x={index * step} most={most} />
+          ))}
+        </svg>
+      </Plot>
       {props.hasOwnTable !== true && (
         <details className={styles["details"]}>
           <summary>Show as a table</summary>
@@ -63,15 +68,26 @@ export function RunChart(props: {
   );
 }
 
-/** Below a chart: its first time, its middle, and its last one. */
-export const ChartAxis = ({ names }: { readonly names: readonly (string | undefined)[] }) => (
-  <Group justify="space-between" aria-hidden="true">
-    {names.map((name, index) => (
-      <Text key={index} size="xs" c="dimmed">
-        {name}
-      </Text>
-    ))}
-  </Group>
+/** A chart between its axes: how much is on top and half way up, and its first time, its middle, and its last one. */
+export const Plot = (props: {
+  readonly top: string;
+  readonly middle: string;
+  readonly times: readonly (string | undefined)[];
+  readonly children: ReactNode;
+}) => (
+  <div className={styles["plot"]}>
+    <div className={styles["scale"]} aria-hidden="true">
+      {[props.top, props.middle, "0"].map((name, index) => (
+        <span key={index}>{name}</span>
+      ))}
+    </div>
+    {props.children}
+    <div className={styles["times"]} aria-hidden="true">
+      {props.times.map((name, index) => (
+        <span key={index}>{name}</span>
+      ))}
+    </div>
+  </div>
 );
 
 function OneBar(props: {

@@ -1,14 +1,12 @@
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link } from "wouter";
 import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
-import { listCredentials, readRun, unlockCredential } from "../api/operations.ts";
-import { keyOf, useSignedIn } from "../api/queries.ts";
+import { useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
-import { AskButton } from "../parts/ask-button.tsx";
 import { Note } from "../parts/note.tsx";
-import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
+import { CredentialActions, WaysOut } from "./credential-parts.tsx";
 import { RunAgainButton } from "./run-again.tsx";
 import { RunComparison } from "./run-comparison.tsx";
 import { useSelectedNode } from "./run-steps.tsx";
@@ -42,15 +40,19 @@ export function RunFailure({ run }: { readonly run: Run }) {
   const isPassing = recommended === "run";
   return (
     <Note tone="bad" title={run.failure === null ? "Failed" : failureName(run.failure)}>
-      {run.failure === "login" && <LoginVerdict run={run} />}
       {verdict !== null && (
         <Text size="sm" fw={600} className="any-break">
           {verdict}
         </Text>
       )}
+      {run.failure === "login" && <LoginVerdict run={run} />}
       <Text size="sm" className="any-break">
         {run.failure_detail === null ? "See the failed step below." : withoutLockRemedy(run.failure_detail)}
       </Text>
+      {run.failure === "login" &&
+        run.credentials
+          .filter(({ login_rejections: count, is_deleted: isDeleted }) => count > 0 && !isDeleted)
+          .map(({ credential_id: id, ...each }) => <WaysOut key={each.slot} of={{ ...each, id }} />)}
       {run.failed_step !== null && <DocumentPlace run={run} place={run.failed_step} />}
       <FailedStep run={run} node={run.failed_node ?? step?.node ?? null} />
       {/* The sentence above says it already for a login. */}
@@ -131,62 +133,32 @@ function FailedStep({ run, node }: { readonly run: Run; readonly node: string | 
   );
 }
 
-/** What it means for the credential, in one sentence each. */
+/** What it means for each credential. */
 function LoginVerdict({ run }: { readonly run: Run }) {
   return run.credentials
     .filter(({ login_rejections: count }) => count > 0)
     .map(({ slot, name, credential_id: id, login_rejections: count, locked_until: until }) => (
-      <div key={slot}>
-        <Text size="sm" fw={600} className="any-break">
-          The target rejected the login of {name ?? id}, {count === 1 ? "once" : `${count} times in a row`}
-          {until === null ? (
-            "."
-          ) : (
-            <>
-              : it is locked, and unlocks <Time at={until} />.
-            </>
-          )}
-        </Text>
-        <Text size="sm" className="any-break">
-          If the password is wrong, the account&apos;s backend creates a new link to the form for its user. If
-          it is right, {until === null ? "test the login" : "unlock the credential, then test the login"}.
-        </Text>
-      </div>
+      <Text key={slot} size="sm" fw={600} className="any-break">
+        The target rejected the login of {name ?? id}, {count === 1 ? "once" : `${count} times in a row`}
+        {until === null ? (
+          "."
+        ) : (
+          <>
+            : it is locked, and unlocks <Time at={until} />.
+          </>
+        )}
+      </Text>
     ));
 }
 
-/** Unlock, and test the login, of each credential that is still there. */
+/** To the strategy, and a test of each login that was not rejected since. */
 function LoginRemedies({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
-  const [, go] = useLocation();
   return run.credentials
     .filter((each) => !each.is_deleted)
-    .map(({ slot, name, credential_id: id, login_rejections: count, strategy }) => (
+    .map(({ slot, name, credential_id: id, login_rejections: count, locked_until: until, strategy }) => (
       <Group key={slot} gap="xs">
-        {count > 0 && may("credential.unlock") && (
-          <AskButton
-            to={unlockCredential}
-            input={{ params: { credentialId: id } }}
-            changes={[keyOf(listCredentials), keyOf(readRun)]}
-            label="Unlock"
-            isPrimary
-            of={name ?? id}
-            title="Unlock this credential?"
-            action="Unlock"
-            done="The credential was unlocked."
-          >
-            Runs can log in with it again. If the login is still wrong, the target may lock its user out.
-          </AskButton>
-        )}
-        {may("run.trigger") && (
-          <TestLoginButton
-            credential={id}
-            name={name ?? id}
-            label="Test login"
-            isPrimary={count === 0}
-            onStarted={(runId) => go(`/runs/${runId}`)}
-          />
-        )}
+        {count === 0 && <CredentialActions of={{ id, name, login_rejections: count, locked_until: until }} />}
         {may("config.read") && (
           <Button
             component={Link}

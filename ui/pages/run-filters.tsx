@@ -2,7 +2,7 @@ import { Button, CloseButton, Group, NativeSelect } from "@mantine/core";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import type { RunStatus } from "#domain/run.ts";
-import { RUN_STATUS_NAMES } from "#domain/labels/states.ts";
+import { RUN_STATUS_NAMES, runStateName } from "#domain/labels/states.ts";
 import { listAccounts, listBlueprints } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { useNow } from "../parts/now.ts";
@@ -13,6 +13,7 @@ import styles from "./run-filters.module.css";
 const TEXTS = [
   "account",
   "blueprint",
+  "progress_step",
   "q",
   "run_name",
   "metadata",
@@ -33,6 +34,17 @@ const LAST = {
   "7d": ["Last 7 days", 7 * 86_400_000],
 } as const;
 const MINUTE_MS = 60_000;
+
+/** The step of runs for which people wait: a state of its own among the statuses. */
+const AWAITING = "awaiting_review";
+const named = Object.entries(RUN_STATUS_NAMES);
+const afterRunning = named.findIndex(([status]) => status === "running") + 1;
+const STATES: readonly (readonly [state: string, name: string])[] = [
+  ["", "All"],
+  ...named.slice(0, afterRunning),
+  [AWAITING, runStateName("running", AWAITING)],
+  ...named.slice(afterRunning),
+];
 
 const isStatus = (text: string): text is RunStatus => Object.hasOwn(RUN_STATUS_NAMES, text);
 const isLast = (text: string): text is keyof typeof LAST => Object.hasOwn(LAST, text);
@@ -75,7 +87,9 @@ export function RunFilters() {
       return after;
     });
   const [isOpen, setIsOpen] = useState(false);
-  const inUse = ["blueprint", "account", "status", "last"].filter((name) => search.get(name)).length;
+  const inUse = ["blueprint", "account", "status", "progress_step", "last"].filter((name) =>
+    search.get(name),
+  ).length;
   return (
     <search className={styles["filters"]} aria-label="Filters" data-open={isOpen}>
       <SearchField
@@ -92,18 +106,26 @@ export function RunFilters() {
         {inUse === 0 ? "Filters" : `Filters (${inUse})`}
       </Button>
       <DocumentFilters search={search} onChange={set} />
-      <Chips
-        label="Status"
-        value={search.get("status") ?? ""}
-        options={[["", "All"], ...Object.entries(RUN_STATUS_NAMES)]}
-        onChange={(status) => set({ status })}
-      />
-      <Chips
-        label="Triggered"
-        value={search.get("last") ?? ""}
-        options={[["", "Any time"], ...Object.entries(LAST).map(([key, [name]]) => [key, name] as const)]}
-        onChange={(last) => set({ last, since: "", until: "" })}
-      />
+      <div className={styles["presets"]}>
+        <Chips
+          label="Status"
+          value={search.get("progress_step") ?? search.get("status") ?? ""}
+          options={STATES}
+          onChange={(state) =>
+            set(
+              state === AWAITING
+                ? { status: "", progress_step: state }
+                : { status: state, progress_step: "" },
+            )
+          }
+        />
+        <Chips
+          label="Triggered"
+          value={search.get("last") ?? ""}
+          options={[["", "Any time"], ...Object.entries(LAST).map(([key, [name]]) => [key, name] as const)]}
+          onChange={(last) => set({ last, since: "", until: "" })}
+        />
+      </div>
       <Others search={search} onRemove={(name) => set({ [name]: "" })} />
     </search>
   );

@@ -1,9 +1,9 @@
 import { Anchor, Checkbox, Paper, Table } from "@mantine/core";
 import { Link } from "wouter";
-import { withoutLockRemedy } from "#domain/labels/states.ts";
+import { failureName, withoutLockRemedy, withoutLoginPlace } from "#domain/labels/states.ts";
 import type { ListedRun } from "../parts/answers.ts";
-import { shortId } from "../parts/short-id.ts";
-import { RunStatusMark } from "../parts/run-status.tsx";
+import { customerOf, othersOf, runTitle } from "../parts/customer.ts";
+import { Mark, RunStatusMark } from "../parts/run-status.tsx";
 import { Elapsed, Time } from "../parts/time.tsx";
 import styles from "./run-table.module.css";
 
@@ -39,7 +39,7 @@ export function RunTable({ runs, selection }: TableProps) {
               </Table.Th>
             )}
             <Table.Th className={styles["name"] ?? ""}>Run</Table.Th>
-            <Table.Th className={styles["customer"] ?? ""}>Metadata</Table.Th>
+            <Table.Th className={styles["customer"] ?? ""}>Customer</Table.Th>
             <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>
             <Table.Th className={styles["account"] ?? ""}>Account</Table.Th>
             <Table.Th className={styles["state"] ?? ""}>Status</Table.Th>
@@ -58,7 +58,9 @@ export function RunTable({ runs, selection }: TableProps) {
 }
 
 function RunRow({ run, selection }: { readonly run: ListedRun; readonly selection: Selection | undefined }) {
-  const customer = Object.values(run.metadata).join(" · ");
+  const customer = customerOf(run.metadata);
+  const others = othersOf(run.metadata);
+  const title = runTitle(run);
   const blueprint = run.blueprint ?? "Test login";
   return (
     <Table.Tr>
@@ -74,10 +76,15 @@ function RunRow({ run, selection }: { readonly run: ListedRun; readonly selectio
       )}
       <Table.Td className={styles["name"] ?? ""}>
         <Anchor component={Link} href={`/runs/${run.id}`} fw={600} size="sm" title={run.name ?? run.id}>
-          {run.name ?? shortId(run.id)}
+          {title}
         </Anchor>
+        {others.length > 0 && (
+          <span className={styles["others"]} title={metadataText(run.metadata)}>
+            {others.map(([, value]) => value).join(" · ")}
+          </span>
+        )}
       </Table.Td>
-      <Table.Td className={styles["customer"] ?? ""} title={metadataText(run.metadata)}>
+      <Table.Td className={styles["customer"] ?? ""} title={customer ?? undefined}>
         {customer}
       </Table.Td>
       <Table.Td className={styles["blueprint"] ?? ""} title={blueprint}>
@@ -87,10 +94,12 @@ function RunRow({ run, selection }: { readonly run: ListedRun; readonly selectio
         {run.account}
       </Table.Td>
       <Table.Td className={styles["state"] ?? ""} title={run.failure_detail ?? undefined}>
-        <RunStatusMark status={run.status} step={run.progress_step} />{" "}
-        <span className={styles["quiet"]}>
-          {run.failure_detail === null ? run.failure : withoutLockRemedy(run.failure_detail)}
-        </span>
+        {run.failure === null ? (
+          <RunStatusMark status={run.status} step={run.progress_step} />
+        ) : (
+          <Mark tone="failed">{failureName(run.failure)}</Mark>
+        )}{" "}
+        <span className={styles["quiet"]}>{reasonOf(run)}</span>
       </Table.Td>
       <Table.Td className={styles["age"] ?? ""}>
         <Time at={run.created_at} isShort />
@@ -101,6 +110,9 @@ function RunRow({ run, selection }: { readonly run: ListedRun; readonly selectio
     </Table.Tr>
   );
 }
+
+const reasonOf = ({ failure_detail: detail }: ListedRun): string | null =>
+  detail === null ? null : withoutLoginPlace(withoutLockRemedy(detail));
 
 const metadataText = (metadata: ListedRun["metadata"]): string =>
   Object.entries(metadata)

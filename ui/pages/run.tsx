@@ -1,5 +1,5 @@
 import { blueprintWaitName, throttleWaitName } from "#domain/labels/states.ts";
-import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, List, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
 import { listReviews, readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
@@ -56,7 +56,8 @@ function countWrong({ status, reviews, steps, nodes }: Run): number {
 function RunDetail({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const wrong = countWrong(run);
-  const title = run.name ?? (run.blueprint === null ? "Test login" : run.id);
+  const tested = run.credentials[0]?.name;
+  const title = run.name ?? (run.blueprint === null ? `Test login${tested ? ` of ${tested}` : ""}` : run.id);
   return (
     <>
       <PageHead
@@ -86,7 +87,7 @@ function RunDetail({ run }: { readonly run: Run }) {
           </Stack>
         </Section>
         <RunSteps run={run} />
-        {run.results.length > 0 && may("run.results") && <RunResults run={run} />}
+        {run.results.length > 0 && may("run.results") && <RunResults run={run} wrong={wrong} />}
         <TriggerContent run={run} />
       </Stack>
     </>
@@ -100,7 +101,8 @@ function RunNotes({ run }: { readonly run: Run }) {
     <>
       {run.status === "failed" && <RunFailure run={run} />}
       {review && <ReviewNote id={review.id} />}
-      {run.blueprint === null && <TestLoginNote run={run} />}
+      {run.ignored_keys.length > 0 && <IgnoredKeys of={run.ignored_keys} />}
+      {run.blueprint === null && run.status !== "failed" && <TestLoginNote run={run} />}
       {run.waits_for !== null && (
         <Note tone="quiet" title="Waiting for another run">
           Runs with the credential {run.waits_for} take turns. This one starts when the other has ended.
@@ -156,6 +158,33 @@ function RunNotes({ run }: { readonly run: Run }) {
   );
 }
 
+/** A name that was typed wrongly loses its value: it is said where it is seen. */
+function IgnoredKeys({ of: keys }: { readonly of: Run["ignored_keys"] }) {
+  return (
+    <Note
+      tone="waiting"
+      title={
+        keys.length === 1
+          ? "A key of the trigger was ignored"
+          : `${keys.length} keys of the trigger were ignored`
+      }
+    >
+      <List size="sm" aria-label="Ignored keys">
+        {keys.map(({ name, did_you_mean: nearest }) => (
+          <List.Item key={name}>
+            <code>{name}</code>: the Blueprint does not define it
+            {nearest !== null && (
+              <>
+                . Did you mean <code>{nearest}</code>?
+              </>
+            )}
+          </List.Item>
+        ))}
+      </List>
+    </Note>
+  );
+}
+
 /** What is to be decided, and until when. */
 function ReviewNote({ id }: { readonly id: string }) {
   const reviews = useRead(listReviews, {}, { live: true });
@@ -192,7 +221,7 @@ function TestLoginNote({ run }: { readonly run: Run }) {
         A worker logs in with the credential, as in any run, and does nothing else. The account's backend
         doesn't see it.
       </Text>
-      {credential !== undefined && run.ended_at !== null && run.status !== "failed" && may("run.trigger") && (
+      {credential !== undefined && run.ended_at !== null && may("run.trigger") && (
         <TestLoginButton
           credential={credential}
           name="it"
@@ -241,10 +270,17 @@ function RunFacts({ run }: { readonly run: Run }) {
           "Credentials",
           run.credentials.length === 0 ? null : (
             <Stack key="credentials" gap={2}>
-              {run.credentials.map(({ slot, name, credential_id: id, is_deleted: isDeleted }) => (
-                <LinkIf key={slot} to={!isDeleted && may("credential.read") && `/credentials/${id}`}>
-                  {name ?? id}
-                </LinkIf>
+              {run.credentials.map((each) => (
+                <span key={each.slot}>
+                  <LinkIf
+                    to={!each.is_deleted && may("credential.read") && `/credentials/${each.credential_id}`}
+                  >
+                    {each.name ?? each.credential_id}
+                  </LinkIf>
+                  <Text size="xs" c="dimmed" component="div">
+                    {each.slot}, {each.strategy} version {each.strategy_version}
+                  </Text>
+                </span>
               ))}
             </Stack>
           ),

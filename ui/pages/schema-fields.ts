@@ -45,6 +45,22 @@ function kindOf(property: unknown): SchemaField["kind"] | null {
   return type === "number" || type === "integer" ? "number" : null;
 }
 
+/** The values of the fields in a JSON text; none, if it is not that of an object. */
+export function valuesOfJson(fields: readonly SchemaField[], json: string): Readonly<Record<string, string>> {
+  let read: unknown;
+  try {
+    read = JSON.parse(json);
+  } catch {
+    return {};
+  }
+  if (!isObject(read)) return {};
+  const entries = fields.flatMap(({ name }): [string, string][] => {
+    const value = read[name];
+    return value === undefined || value === null ? [] : [[name, String(value)]];
+  });
+  return Object.fromEntries(entries);
+}
+
 /** What is typed into the fields as JSON; empty: nothing is. Text that is no number stays text, for the service to refuse. */
 export function jsonOfFields(
   fields: readonly SchemaField[],

@@ -1,17 +1,19 @@
 import { Fieldset, NativeSelect, SimpleGrid, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { jsonOfFields, type SchemaField } from "./schema-fields.ts";
+import { jsonOfFields, valuesOfJson, type SchemaField } from "./schema-fields.ts";
 
 /** An input whose value is an object, with a field for each of its properties. */
 export function SchemaInput(props: {
   readonly label: string;
   readonly fields: readonly SchemaField[];
+  /** The JSON with which its fields begin; empty: with nothing. */
+  readonly begins: string;
   /** Why the property was refused. */
   readonly wrong: (name: string) => string | undefined;
   readonly onChange: (json: string) => void;
 }) {
   const { fields } = props;
-  const [values, setValues] = useState<Readonly<Record<string, string>>>({});
+  const [values, setValues] = useState(() => valuesOfJson(fields, props.begins));
   const set = (name: string, value: string): void => {
     const next = { ...values, [name]: value };
     setValues(next);
@@ -43,7 +45,8 @@ function Field(props: {
   const { label, about, kind, options, isRequired } = props.of;
   const common = {
     label,
-    description: [about, isRequired ? "required" : null].filter((text) => text !== null).join(", "),
+    ...(about !== null && { description: about }),
+    withAsterisk: isRequired,
     error: props.problem,
     value: props.value,
   };

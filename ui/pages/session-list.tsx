@@ -1,5 +1,7 @@
 import { Anchor } from "@mantine/core";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
+import type { SessionStatus } from "#domain/credential-session.ts";
+import { SESSION_STATE_NAMES } from "#domain/labels/states.ts";
 import { listCredentialSessions } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -10,18 +12,29 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { References } from "../parts/references.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { StateFilter } from "../parts/state-filter.tsx";
 import { Time } from "../parts/time.tsx";
 import { SessionState } from "./session-state.tsx";
 
+const STATES = Object.entries(SESSION_STATE_NAMES) as readonly (readonly [SessionStatus, string])[];
+
 export function SessionListPage() {
-  const sessions = useRead(listCredentialSessions, { query: useListQuery() }, { live: true });
+  const [search] = useSearchParams();
+  const given = search.get("state");
+  const state = STATES.find(([each]) => each === given)?.[0];
+  const sessions = useRead(listCredentialSessions, { query: { ...useListQuery(), state } }, { live: true });
   return (
     <>
       <PageHead title="Sessions" about="Links to hosted forms. Each collects one credential." />
-      <AccountFilter />
+      <search className="filters" aria-label="Filters">
+        <StateFilter options={STATES} />
+        <AccountFilter mb={0} />
+      </search>
       <Reading of={sessions}>
         {({ items, next_cursor: next }) =>
-          items.length === 0 ? (
+          items.length === 0 && state !== undefined ? (
+            <EmptyState title="No sessions match">Try any state.</EmptyState>
+          ) : items.length === 0 ? (
             <EmptyState
               title="No sessions yet"
               command={

@@ -47,6 +47,9 @@ export function SessionPage() {
             <Section title="Link">
               <SessionLink session={read} />
             </Section>
+            <Section title="History">
+              <History session={read} />
+            </Section>
             <Section title="About">
               <About session={read} />
             </Section>
@@ -124,6 +127,36 @@ function GetLink({ session }: { readonly session: Session }) {
   );
 }
 
+/** What has happened with it so far, and what comes next. */
+function History({ session }: { readonly session: Session }) {
+  const { opened_at: opened, completed_at: completed, expires_at: expires } = session;
+  const isOver = completed === null && session.status !== "pending";
+  const events: readonly (readonly [text: string, at: string | null])[] = [
+    ["Created: its link was given out", session.created_at],
+    [opened === null ? "The link has not been opened" : "The link was first opened", opened],
+    ...(session.sign_in_failed_at === null
+      ? []
+      : [[`A sign-in at the target failed: ${session.sign_in_failure}`, session.sign_in_failed_at] as const]),
+    completed === null
+      ? [isOver ? "Expired without a login" : "Expires, unless the form is sent", expires]
+      : ["The login was stored as a credential", completed],
+  ];
+  return (
+    <ol className="plain-list">
+      {events.map(([text, at]) => (
+        <li key={text}>
+          <Group gap="md" py={4} wrap="nowrap" align="baseline">
+            <Text size="sm" c="dimmed" w="11.5rem" className="no-wrap">
+              {at === null ? "–" : <Time at={at} isExact />}
+            </Text>
+            <Text size="sm">{text}</Text>
+          </Group>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 function About({ session }: { readonly session: Session }) {
   const { may } = useSignedIn();
   const { account, strategy, credential_id: credential, blueprint } = session;
@@ -162,10 +195,6 @@ function About({ session }: { readonly session: Session }) {
             </span>
           ),
         ],
-        ["Created", <Time key="created" at={session.created_at} />],
-        ["First opened", session.opened_at === null ? "not yet" : <Time key="open" at={session.opened_at} />],
-        ["Completed", session.completed_at === null ? null : <Time key="done" at={session.completed_at} />],
-        ["Expires", session.completed_at === null ? <Time key="ends" at={session.expires_at} /> : null],
         ["Returns to", session.return_url],
       ]}
     />

@@ -1,8 +1,9 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { RETIRED_NAME } from "#domain/labels/states.ts";
-import { listStrategies } from "../api/operations.ts";
+import { listStrategies, readOverview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
+import type { Overview } from "../parts/answers.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -12,9 +13,21 @@ import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
+/** How the last logins of its credentials went. */
+function Logins({ of: failing }: { readonly of: Overview["failing_logins"][number] | undefined }) {
+  if (failing === undefined) return <Mark tone="quiet">None rejected</Mark>;
+  const { credentials, locked } = failing;
+  return (
+    <Mark tone={locked > 0 ? "bad" : "waiting"}>
+      {locked > 0 ? `${locked} locked` : `${credentials} rejected`}
+    </Mark>
+  );
+}
+
 export function StrategyListPage() {
   const { may } = useSignedIn();
   const strategies = useRead(listStrategies, { query: useListQuery() });
+  const failing = useRead(readOverview, {}, { live: true }).data?.failing_logins ?? [];
   return (
     <>
       <PageHead
@@ -57,6 +70,13 @@ export function StrategyListPage() {
                   { title: "Account", from: "sm", cell: ({ account }) => account },
                   { title: "Login", cell: ({ login_type: type }) => type },
                   { title: "Allowed hosts", from: "sm", cell: ({ hosts }) => hosts.join(", ") || "none" },
+                  {
+                    title: "Logins at present",
+                    from: "sm",
+                    cell: ({ account, id }) => (
+                      <Logins of={failing.find((each) => each.account === account && each.strategy === id)} />
+                    ),
+                  },
                   { title: "Published", from: "md", cell: ({ applied_at: at }) => <Time at={at} /> },
                 ]}
               />

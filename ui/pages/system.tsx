@@ -1,4 +1,5 @@
-import { Stack, Text } from "@mantine/core";
+import { Anchor, Stack, Text } from "@mantine/core";
+import { Link } from "wouter";
 import {
   MASTER_KEY_STATE_NAMES as KEY_NAMES,
   WAIT_NAMES,
@@ -50,6 +51,21 @@ function SystemParts({ system }: { readonly system: System }) {
         </Note>
       )}
       {system.refused_rows.length > 0 && <RefusedRows rows={system.refused_rows} />}
+      {troublesOf(system).length === 0 ? (
+        <Note tone="good" title="Everything works">
+          Workers answer, nothing waits in vain, and expired data is purged in time.
+        </Note>
+      ) : null}
+      {system.mail === null && (
+        <Note tone="waiting" title="Operators get no mail">
+          Reviews, locked credentials and disabled endpoints are only seen here. Set{" "}
+          <code>LATCHKEY_SMTP_URL</code> to have them sent by mail, or create an endpoint for operators under{" "}
+          <Anchor component={Link} href="/webhooks" size="sm" underline="always">
+            Webhooks
+          </Anchor>
+          .
+        </Note>
+      )}
       <Section title="Workers" isBare>
         <Workers workers={system.workers} />
       </Section>
@@ -97,6 +113,16 @@ function SystemParts({ system }: { readonly system: System }) {
     </Stack>
   );
 }
+
+/** What stands in the way of runs or of data that is to be deleted; each has a note or a mark of its own. */
+const troublesOf = (system: System): readonly string[] =>
+  Object.entries({
+    workers: !system.workers.some(({ is_alive: isAlive }) => isAlive),
+    browsers: waitsInVain(system),
+    mail: system.mail?.failure != null,
+    rows: system.refused_rows.length > 0,
+    retention: system.purge_lag_seconds >= LAG_SECONDS_MAX,
+  }).flatMap(([name, isTrouble]) => (isTrouble ? [name] : []));
 
 const waitsInVain = ({ queue, workers }: System): boolean =>
   queue.some(({ waits_for: reason }) => reason === "browser") &&
@@ -172,8 +198,8 @@ function factsOf(system: System) {
     ["PostgreSQL", database.version],
     ["Database", formatBytes(database.size_bytes)],
     ["Connections", `${database.connections} of ${database.connections_max}`],
-    ["Migration", String(database.migration)],
-    ["Unsealed audit entries", String(database.unchained_audit_entries)],
+    ["Database schema", `version ${database.migration}`],
+    ["Audit entries not yet in the chain", String(database.unchained_audit_entries)],
     [
       "Retention",
       <Mark key="retention" tone={system.purge_lag_seconds < LAG_SECONDS_MAX ? "good" : "bad"}>

@@ -77,7 +77,7 @@ function TokenTable({ tokens }: { readonly tokens: readonly Token[] }) {
       rows={tokens}
       keyOf={({ id }) => id}
       columns={[
-        { title: "Token", cell: ({ id, name }) => <Named name={name} below={id} /> },
+        { title: "Token", cell: ({ id, name }) => <Named name={name} id={id} of={name} /> },
         { title: "Role", from: "sm", cell: ({ role }) => role },
         { title: "Accounts", from: "md", cell: ({ accounts }) => accounts?.join(", ") ?? "all" },
         { title: "State", cell: (token) => <State of={token} /> },
@@ -108,10 +108,10 @@ function State({ of: token }: { readonly of: Token }) {
   const [tone, name] = stateOf(token);
   return (
     <>
-      <Mark tone={tone}>{name}</Mark>
+      <Mark tone={tone}>{tone === "quiet" ? name : names.active}</Mark>
       {tone !== "quiet" && (
         <Text size="xs" c="dimmed">
-          <Time at={token.expires_at} />
+          expires <Time at={token.expires_at} />
         </Text>
       )}
     </>

@@ -149,13 +149,13 @@ const PAGES: Readonly<Record<string, string>> = {
   credential_session: "/sessions",
 };
 
-function Subject({ of: { type, subject_id: id } }: { readonly of: Delivery }) {
+function Subject({ of: { type, subject_id: id, subject_name: name } }: { readonly of: Delivery }) {
   const path = PAGES[type.split(".")[0] ?? ""];
   // A deleted credential has no page any more.
   if (path === undefined || type === "credential.deleted") return <span title={id}>{shortId(id)}</span>;
   return (
     <Anchor component={Link} href={`${path}/${id}`} size="sm" title={id}>
-      {shortId(id)}
+      {name ?? shortId(id)}
     </Anchor>
   );
 }

@@ -26,6 +26,8 @@ export function DataTable<Row>(props: {
   readonly columns: readonly Column<Row>[];
   /** Whether its cells are short numbers, to be compared: then it is a table on a phone as well, of the columns that have room. */
   readonly isNumeric?: boolean;
+  /** Whether its rows are lines of a log. */
+  readonly isDense?: boolean;
 }) {
   const { columns } = props;
   return (
@@ -34,7 +36,7 @@ export function DataTable<Row>(props: {
         {...AS.table}
         className={styles[props.isNumeric === true ? "numbers" : "rows"] ?? ""}
         highlightOnHover
-        verticalSpacing="sm"
+        verticalSpacing={props.isDense === true ? 6 : "sm"}
         horizontalSpacing="md"
         aria-label={props.name}
       >

@@ -81,7 +81,9 @@ export function DocumentEditor(props: EditorProps) {
       {checked.error && <FailureNote error={checked.error} />}
       <Group justify="space-between" gap="sm">
         <Text size="sm" component="output">
-          {isChecked ? describe(problems.length, warnings.length) : "Checking…"}
+          <span>{isChecked ? describe(problems.length, warnings.length) : "Checking…"}</span>
+          {isChecked && problems.length === 0 && !isDraft && ", and the same as the published version"}
+          {isChecked && problems.length > 0 && ". Correct them to publish"}
         </Text>
         <Button disabled={!isChecked || problems.length > 0 || !isDraft} onClick={() => setIsAsking(true)}>
           Publish…

@@ -22,6 +22,7 @@ export function TestLoginButton(props: {
       of={props.name}
       title="Test this login now?"
       action="Test login"
+      isHarmless
       done="The login is being tested."
       onDone={({ id }) => props.onStarted(id)}
     >

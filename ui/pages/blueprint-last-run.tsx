@@ -1,0 +1,83 @@
+import { Button, Group, Text } from "@mantine/core";
+import { useState } from "react";
+import { listRuns, readRun, readRunInput } from "../api/operations.ts";
+import { useRead, useSignedIn } from "../api/queries.ts";
+import { call } from "../api/request.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { runTitle } from "../parts/customer.ts";
+import { Time } from "../parts/time.tsx";
+
+type Values = Readonly<Record<string, string>>;
+
+/** What a run was triggered with, as far as a form can take it. */
+interface Triggered {
+  readonly metadata: Values;
+  readonly inputs: Values;
+  readonly credentials: Values;
+  /** Inputs that are no text, or too long. */
+  readonly omitted: readonly string[];
+}
+
+async function readTriggered(runId: string): Promise<Triggered> {
+  const run = await call(readRun, { params: { runId } });
+  const inputs: Record<string, string> = {};
+  const omitted: string[] = [];
+  for (const { ref_key: refKey } of run.inputs) {
+    const { text, is_cut: isCut } = await call(readRunInput, { params: { runId, refKey } });
+    if (text === null || isCut) omitted.push(refKey);
+    else inputs[refKey] = text;
+  }
+  const kept = run.credentials.filter((each) => !each.is_deleted);
+  return {
+    metadata: run.metadata,
+    inputs,
+    credentials: Object.fromEntries(kept.map(({ slot, credential_id: id }) => [slot, id])),
+    omitted,
+  };
+}
+
+/** Fills the form in with what the Blueprint's last run was triggered with. Nothing, if there is none with its data. */
+export function LastRun(props: {
+  readonly blueprint: { readonly account: string; readonly key: string };
+  readonly onRead: (last: Triggered) => void;
+}) {
+  const { account, key } = props.blueprint;
+  const { may } = useSignedIn();
+  const enabled = may("run.results");
+  const runs = useRead(listRuns, { query: { account, blueprint: key, limit: 1 } }, { enabled });
+  const [isReading, setIsReading] = useState(false);
+  const [omitted, setOmitted] = useState<readonly string[]>([]);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const last = runs.data?.items.find(({ purged_at: at }) => at === null);
+  if (last === undefined) return null;
+  const fill = (): void => {
+    setIsReading(true);
+    setFailure(null);
+    readTriggered(last.id)
+      .then((read) => {
+        setOmitted(read.omitted);
+        props.onRead(read);
+      })
+      .catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))))
+      .finally(() => setIsReading(false));
+  };
+  return (
+    <>
+      <Group gap="sm">
+        <Button variant="default" size="xs" loading={isReading} onClick={fill}>
+          Fill in from the last run
+        </Button>
+        <Text size="sm" c="dimmed" className="any-break">
+          {runTitle(last)}, <Time at={last.created_at} />
+        </Text>
+      </Group>
+      {failure !== null && <FailureNote error={failure} />}
+      {omitted.length > 0 && (
+        <Text size="sm" component="output">
+          Not filled in, because {omitted.length === 1 ? "it is" : "they are"} no text or longer than 64 kB:{" "}
+          {omitted.join(", ")}.
+        </Text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+import { shortId } from "./short-id.ts";
+
+type Metadata = Readonly<Record<string, string>>;
+
+/** Metadata in which callers name whose run it is, the better one first (docs/dashboard.md#pages). */
+const NAMES = ["customer", "customer_name", "customer_id"] as const;
+
+const keyOf = (metadata: Metadata): string | undefined => NAMES.find((name) => Object.hasOwn(metadata, name));
+
+/** Whose run it is, by its metadata; null: it does not say. */
+export function customerOf(metadata: Metadata): string | null {
+  const key = keyOf(metadata);
+  return key === undefined ? null : (metadata[key] ?? null);
+}
+
+/** What the metadata says besides. */
+export function othersOf(metadata: Metadata): readonly (readonly [name: string, value: string])[] {
+  const key = keyOf(metadata);
+  return Object.entries(metadata).filter(([name]) => name !== key);
+}
+
+/** What lists call a run. */
+export const runTitle = (run: {
+  readonly name: string | null;
+  readonly blueprint: string | null;
+  readonly id: string;
+}): string => run.name ?? (run.blueprint === null ? "Test login" : shortId(run.id));
