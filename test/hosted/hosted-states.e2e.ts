@@ -177,6 +177,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel("E-Mail-Adresse").fill(GOOD.email);
     await page.getByLabel("Passwort").fill(GOOD.password);
     await page.getByLabel("Region").selectOption("us");
+    await page.locator("form > details.more > summary").click();
     await page.getByLabel("Notizen").fill("\n one\ntwo ");
     await fillHeaders(page, javaScriptEnabled);
     const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
