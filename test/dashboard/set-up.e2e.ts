@@ -100,7 +100,7 @@ test("a Blueprint is written with its problems beside it, published, tried, and 
   await document.press("Control+End");
   await page.keyboard.insertText("timeout: 5m\n");
   // What is not published survives another tab of the page, another page, and a reload.
-  await page.getByRole("tab", { name: "Graph" }).click();
+  await page.getByRole("tab", { name: "Overview" }).click();
   await page.getByRole("link", { name: "Blueprints", exact: true }).click();
   await page.getByRole("link", { name: "Written here" }).click();
   await page.getByRole("tab", { name: "Document" }).click();

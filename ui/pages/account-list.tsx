@@ -1,17 +1,20 @@
 import { Anchor } from "@mantine/core";
 import { Link } from "wouter";
-import { listAccounts } from "../api/operations.ts";
+import { listAccounts, readOverview } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import type { Overview } from "../parts/answers.ts";
 import { AccountViews } from "../parts/account-views.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
 export function AccountListPage() {
   const accounts = useRead(listAccounts, {});
+  const overview = useRead(readOverview, {}, { live: true });
   return (
     <>
       <PageHead
@@ -49,10 +52,14 @@ export function AccountListPage() {
                 },
                 { title: "Short name", from: "sm", cell: ({ account }) => account },
                 {
+                  title: "Last 24 hours",
+                  from: "sm",
+                  cell: ({ account }) => <Trouble of={troubleOf(overview.data, account)} />,
+                },
+                {
                   title: "Look at",
                   cell: ({ account, name }) => <AccountViews account={account} name={name} />,
                 },
-                { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
                 { title: "Changed", from: "md", cell: ({ updated_at: at }) => <Time at={at} /> },
               ]}
             />
@@ -61,4 +68,23 @@ export function AccountListPage() {
       </Reading>
     </>
   );
+}
+
+/** How many of its runs failed in the last 24 hours, and how many of its credentials are locked at present. */
+function troubleOf(overview: Overview | undefined, name: string) {
+  const own = <T extends { readonly account: string }>(of: readonly T[]): readonly T[] =>
+    of.filter(({ account }) => account === name);
+  return {
+    failed: own(overview?.failures ?? []).reduce((sum, { runs }) => sum + runs, 0),
+    locked: own(overview?.failing_logins ?? []).reduce((sum, { locked }) => sum + locked, 0),
+  };
+}
+
+function Trouble({ of: { failed, locked } }: { readonly of: ReturnType<typeof troubleOf> }) {
+  if (failed === 0 && locked === 0) return <Mark tone="quiet">Nothing failed</Mark>;
+  const parts = [
+    ...(failed === 0 ? [] : [`${failed} ${failed === 1 ? "run" : "runs"} failed`]),
+    ...(locked === 0 ? [] : [`${locked} ${locked === 1 ? "credential" : "credentials"} locked`]),
+  ];
+  return <Mark tone="bad">{parts.join(", ")}</Mark>;
 }

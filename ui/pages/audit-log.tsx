@@ -239,7 +239,7 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
         {
           title: "Action",
           cell: ({ action }) => (
-            <Text size="sm" fw={600} title={action}>
+            <Text size="sm" fw={600} title={action} className={styles["action"] ?? ""}>
               {AUDIT_ACTION_NAMES[action as AuditAction] ?? action}
             </Text>
           ),
@@ -253,14 +253,16 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
           cell: (entry) => <Detail of={entry} />,
         },
         {
-          title: "Chain",
+          title: "Account",
           from: "md",
           cell: ({ account, sequence }) => (
-            <span className="no-wrap">
-              {account ?? "installation"}{" "}
-              <Text size="xs" c="dimmed" span>
-                {sequence === null ? "no number yet" : `no. ${sequence}`}
-              </Text>
+            <span
+              className="no-wrap"
+              title={
+                sequence === null ? "It has no number in its chain yet." : `Number ${sequence} in its chain`
+              }
+            >
+              {account ?? "installation"}
             </span>
           ),
         },
@@ -269,21 +271,12 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
   );
 }
 
-/** Who did it: an operator by name, anything else by what it is and its id. */
-function Actor({ of: { operator, actor_kind: kind, actor_id: id, run_id: run } }: { readonly of: Entry }) {
-  if (operator !== null) return <>{operator}</>;
-  return (
-    <span className="no-wrap">
-      {ACTOR_NAMES[kind] ?? kind}
-      {id !== null && id !== run && (
-        <Text size="xs" c="dimmed" span title={id}>
-          {" "}
-          {shortId(id)}
-        </Text>
-      )}
-    </span>
-  );
-}
+/** Who did it: an operator by name, anything else by what it is, with its id in the tooltip. */
+const Actor = ({ of: { operator, actor_kind: kind, actor_id: id } }: { readonly of: Entry }) => (
+  <span className="no-wrap" title={id ?? undefined}>
+    {operator ?? ACTOR_NAMES[kind] ?? kind}
+  </span>
+);
 
 function Detail({ of: { detail, run_id: run } }: { readonly of: Entry }) {
   const fields = readDetail(detail);

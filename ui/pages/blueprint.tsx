@@ -101,7 +101,7 @@ function BlueprintTabs(props: {
       onChange={(tab) => setSearch(tab === null || tab === "graph" ? {} : { tab })}
     >
       <Tabs.List mb="lg">
-        <Tabs.Tab value="graph">Graph</Tabs.Tab>
+        <Tabs.Tab value="graph">Overview</Tabs.Tab>
         <Tabs.Tab value="document">Document</Tabs.Tab>
         <Tabs.Tab value="health">Health</Tabs.Tab>
         <Tabs.Tab value="versions">Versions</Tabs.Tab>

@@ -24,7 +24,11 @@ export function CredentialListPage() {
   const q = search.get("q") ?? undefined;
   const given = search.get("state");
   const state = STATES.find(([each]) => each === given)?.[0];
-  const credentials = useRead(listCredentials, { query: { ...useListQuery(), q, state } }, { live: true });
+  const credentials = useRead(
+    listCredentials,
+    { query: { ...useListQuery(), q, state, strategy: search.get("strategy") ?? undefined } },
+    { live: true },
+  );
   return (
     <>
       <PageHead title="Credentials" about="End users' logins, encrypted. Values are never shown." />

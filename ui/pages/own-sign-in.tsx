@@ -1,7 +1,7 @@
 import { Button, Paper, SimpleGrid, Stack, Table, Text, Title, VisuallyHidden } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { endOwnSession, listOwnSessions } from "../api/operations.ts";
-import { keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
+import { endSession, keyOf, useOperation, useRead, useSignedIn } from "../api/queries.ts";
 import { browserName } from "../parts/browser-name.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -15,7 +15,11 @@ export function OwnSignInPage() {
   const me = useSignedIn();
   return (
     <>
-      <PageHead title="Your account" about={`${me.email}, ${me.role}`} />
+      <PageHead title="Your account" about={`${me.email}, ${me.role}`}>
+        <Button variant="default" onClick={() => void endSession()}>
+          Sign out
+        </Button>
+      </PageHead>
       <Stack gap="lg">
         <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Paper withBorder radius="lg" p="lg">

@@ -30,7 +30,10 @@ export function ReviewListPage() {
   );
 }
 
-const errorsOf = ({ records_total: total, records_valid: valid }: Review): number => total - valid;
+const errorsOf = ({
+  records_total: total,
+  records_valid: valid,
+}: Pick<Review, "records_total" | "records_valid">): number => total - valid;
 /** Those that never time out come last. */
 const endOf = ({ expires_at: at }: Review): number => (at === null ? Infinity : Date.parse(at));
 
@@ -54,8 +57,10 @@ function OpenReviews({ reviews }: { readonly reviews: readonly Review[] }) {
     });
   const given = (name: string): string => search.get(name) ?? "";
   const shown = reviews.filter(
-    ({ blueprint, account }) =>
-      [blueprint, ""].includes(given("blueprint")) && [account, ""].includes(given("account")),
+    ({ blueprint, account, ...review }) =>
+      [blueprint, ""].includes(given("blueprint")) &&
+      [account, ""].includes(given("account")) &&
+      (given("records") === "" || errorsOf(review) > 0),
   );
   const [, compare] = ORDERS[given("sort")] ?? ["", () => 0];
   const choiceOf = (label: string, name: "blueprint" | "account") => {
@@ -76,6 +81,15 @@ function OpenReviews({ reviews }: { readonly reviews: readonly Review[] }) {
         <search className="filters" aria-label="Filters">
           {choiceOf("Blueprint", "blueprint")}
           {choiceOf("Account", "account")}
+          <NativeSelect
+            label="Records"
+            value={given("records")}
+            onChange={(event) => set("records", event.currentTarget.value)}
+            data={[
+              { value: "", label: "All" },
+              { value: "errors", label: "With errors" },
+            ]}
+          />
           <NativeSelect
             label="Order"
             value={given("sort")}

@@ -12,6 +12,7 @@ import { Named } from "../parts/named.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 import { SecretForm, type Missing } from "./secret-form.tsx";
 
@@ -140,7 +141,7 @@ function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
 }
 
 function Uses({ of: { account, strategies } }: { readonly of: Secret }) {
-  if (strategies.length === 0) return "None";
+  if (strategies.length === 0) return <Mark tone="waiting">Not used</Mark>;
   return strategies.map((strategy) => (
     <Anchor
       key={strategy}

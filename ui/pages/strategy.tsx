@@ -1,5 +1,5 @@
-import { Code, Stack, Tabs } from "@mantine/core";
-import { useParams, useSearchParams } from "wouter";
+import { Anchor, Code, Stack, Tabs } from "@mantine/core";
+import { Link, useParams, useSearchParams } from "wouter";
 import { RETIRED_NAME } from "#domain/labels/states.ts";
 import {
   listCredentials,
@@ -96,7 +96,7 @@ function StrategyTabs(props: {
       onChange={(tab) => setSearch(tab === null || tab === "form" ? {} : { tab })}
     >
       <Tabs.List mb="lg">
-        <Tabs.Tab value="form">Form</Tabs.Tab>
+        <Tabs.Tab value="form">Overview</Tabs.Tab>
         <Tabs.Tab value="document">Document</Tabs.Tab>
         <Tabs.Tab value="versions">Versions</Tabs.Tab>
         {may("credential.read") && <Tabs.Tab value="credentials">Credentials</Tabs.Tab>}
@@ -176,14 +176,22 @@ function StrategyCredentials(query: { readonly account: string; readonly strateg
   const credentials = useRead(listCredentials, { query: { ...query, limit: CREDENTIALS_SHOWN } });
   return (
     <Reading of={credentials}>
-      {({ items }) =>
+      {({ items, next_cursor: next }) =>
         items.length === 0 ? (
           <EmptyState title="No credentials yet">
             The login is tested with a credential, which comes when an end user fills in the form of this
             strategy.
           </EmptyState>
         ) : (
-          <Section title="Newest credentials" isBare>
+          <Section
+            title={next === null ? `Credentials (${items.length})` : `The newest ${items.length} credentials`}
+            isBare
+            actions={
+              <Anchor component={Link} href={`/credentials?${new URLSearchParams(query)}`} size="sm">
+                View all
+              </Anchor>
+            }
+          >
             <CredentialTable credentials={items} isOfStrategy />
           </Section>
         )

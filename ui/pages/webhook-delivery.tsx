@@ -63,7 +63,11 @@ function DeliveryDetail({ webhook, delivery }: { readonly webhook: Webhook; read
           {resending.failure && <FailureNote error={resending.failure} />}
           {may("webhook.resend") && webhook.disabled_at === null && (
             <Group justify="flex-end">
-              <Button loading={resending.isPending} onClick={() => resending.mutate({ params })}>
+              <Button
+                variant={delivery.state === "delivered" ? "default" : "filled"}
+                loading={resending.isPending}
+                onClick={() => resending.mutate({ params })}
+              >
                 Send again
               </Button>
             </Group>

@@ -37,7 +37,7 @@ export function DataTable<Row>(props: {
         className={styles[props.isNumeric === true ? "numbers" : "rows"] ?? ""}
         highlightOnHover
         verticalSpacing={props.isDense === true ? 6 : "sm"}
-        horizontalSpacing="md"
+        horizontalSpacing={props.isDense === true ? "sm" : "md"}
         aria-label={props.name}
       >
         <Table.Thead {...AS.rowgroup}>
