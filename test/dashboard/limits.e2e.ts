@@ -120,7 +120,7 @@ test("the audit log is filtered by days", async () => {
   await page.goto(`${log}?to=2000-01-01`);
   await page.getByText("No entries match").waitFor();
   await page.goto(`${log}?from=2000-01-01`);
-  await page.getByText("Operator created").first().waitFor();
+  await page.getByRole("table").getByText("Operator created").first().waitFor();
 });
 
 test("the audit log says until when entries were exported and detached", async () => {

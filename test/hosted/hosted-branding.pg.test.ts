@@ -100,7 +100,9 @@ test("a strategy's own texts are in the page's language where it has it, in erro
     headers: { "content-type": headers.get("content-type") ?? "" },
     body: Buffer.from(await new Response(body).arrayBuffer()),
   });
-  assert.match(load(wrong.text)("[role=alert]").text(), /E-Mail-Adresse: Diese Angabe fehlt\./);
+  const said = load(wrong.text);
+  assert.match(said("#field-email-error").text(), /E-Mail-Adresse: Diese Angabe fehlt\./);
+  assert.match(said("[role=alert] a[href='#field-email']").text(), /^E-Mail-Adresse$/);
 });
 
 test("a strategy's logo is shown beside the customer's, from our own address, as it was in the session's version", async () => {
