@@ -377,6 +377,7 @@ test("of many fields, those that may be left out are behind a fold, which is ope
     "proxy",
     "consent",
   ]);
+  assert.equal(folded("form > details > summary").text(), "More, if you need it: notes, shop, and proxy");
   assert.equal(folded("form > details").attr("open"), undefined);
   assert.notEqual(
     form({ ...many, values: new Map([["shop", "x"]]) })("form > details").attr("open"),

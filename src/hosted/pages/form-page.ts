@@ -112,9 +112,12 @@ function renderFields(
   const isOpen = folded.some(
     ({ key }) => errors.has(key) || [...values].some(([name, value]) => name.startsWith(key) && value !== ""),
   );
+  const names = new Intl.ListFormat(wording.language).format(
+    folded.map(({ label }) => textIn(label, wording.language)),
+  );
   return html`${render(others.filter(({ type }) => type !== "checkbox"))}
     <details class="more" ${isOpen && html`open`}>
-      <summary>${wording.texts.fields_more} (${folded.length})</summary>
+      <summary>${wording.texts.fields_more}: ${names}</summary>
       ${render(folded)}
     </details>
     ${render(ticks)}`;

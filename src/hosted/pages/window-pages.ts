@@ -32,7 +32,7 @@ export function renderWindow(shell: Shell, kind: "done" | "notice", heading: str
 /** Shown until the URL is known. A window that is severed from its frame is useless, and closes itself if possible. */
 export function renderOpening(shell: Shell): Html {
   const { texts } = shell.wording;
-  const cutOff = messageView("over", texts.window_cut_off_heading, texts.window_cut_off, texts.window_back);
+  const cutOff = messageView("notice", texts.window_cut_off_heading, texts.window_cut_off, texts.window_back);
   const body = html`<div class="until">
       ${SPINNER}
       <h1 class="waiting">${texts.window_opening}</h1>

@@ -142,7 +142,7 @@ export const de: Texts = {
   frame_used: "Ihre Zugangsdaten sind bereits angekommen. Hier ist nichts mehr zu tun.",
   frame_limit_heading: "Zu viele Versuche",
   frame_limit:
-    "Zu Ihrer Sicherheit wird hier nichts mehr angenommen. Bitte schließen Sie dies und beginnen Sie neu.",
+    "Das Formular wurde zu oft gesendet. Zu Ihrer Sicherheit wird hier nichts mehr angenommen. Bitte schließen Sie dies und beginnen Sie neu.",
   frame_unknown_heading: "Das lässt sich nicht öffnen",
   frame_unknown: "Bitte schließen Sie dies und beginnen Sie neu.",
   frame_problem: "Es wurde nichts weiter gespeichert. Bitte versuchen Sie es in einer Minute noch einmal.",

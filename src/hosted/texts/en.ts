@@ -128,7 +128,8 @@ export const en = {
   frame_used_heading: "This is already done",
   frame_used: "Your login was received before. Nothing is left to do here.",
   frame_limit_heading: "Too many attempts",
-  frame_limit: "For your safety, nothing more is accepted here. Please close this and start again.",
+  frame_limit:
+    "The form was sent too often. For your safety, nothing more is accepted here. Please close this and start again.",
   frame_unknown_heading: "This can't be opened",
   frame_unknown: "Please close this and start again.",
   frame_problem: "Nothing more was saved. Please try again in a minute.",

@@ -133,7 +133,8 @@ export const es: Texts = {
   frame_used_heading: "Esto ya está hecho",
   frame_used: "Sus datos de acceso ya se recibieron. Aquí no queda nada por hacer.",
   frame_limit_heading: "Demasiados intentos",
-  frame_limit: "Por su seguridad, aquí ya no se acepta nada más. Cierre esto y empiece de nuevo.",
+  frame_limit:
+    "El formulario se ha enviado demasiadas veces. Por su seguridad, aquí ya no se acepta nada más. Cierre esto y empiece de nuevo.",
   frame_unknown_heading: "Esto no se puede abrir",
   frame_unknown: "Cierre esto y empiece de nuevo.",
   frame_problem: "No se ha guardado nada más. Inténtelo de nuevo dentro de un minuto.",

@@ -136,7 +136,8 @@ export const fr: Texts = {
   frame_used_heading: "C’est déjà fait",
   frame_used: "Vos identifiants ont déjà été reçus. Il n’y a plus rien à faire ici.",
   frame_limit_heading: "Trop de tentatives",
-  frame_limit: "Pour votre sécurité, plus rien n’est accepté ici. Veuillez fermer et recommencer.",
+  frame_limit:
+    "Le formulaire a été envoyé trop souvent. Pour votre sécurité, plus rien n’est accepté ici. Veuillez fermer et recommencer.",
   frame_unknown_heading: "Impossible d’ouvrir ceci",
   frame_unknown: "Veuillez fermer et recommencer.",
   frame_problem: "Rien de plus n’a été enregistré. Veuillez réessayer dans une minute.",

@@ -130,7 +130,8 @@ export const it: Texts = {
   frame_used_heading: "È già fatto",
   frame_used: "I tuoi dati di accesso sono già stati ricevuti. Qui non resta altro da fare.",
   frame_limit_heading: "Troppi tentativi",
-  frame_limit: "Per la tua sicurezza, qui non si accetta altro. Chiudi e ricomincia.",
+  frame_limit:
+    "Il modulo è stato inviato troppe volte. Per la tua sicurezza, qui non si accetta altro. Chiudi e ricomincia.",
   frame_unknown_heading: "Non è possibile aprirlo",
   frame_unknown: "Chiudi e ricomincia.",
   frame_problem: "Non è stato salvato altro. Riprova tra un minuto.",

@@ -132,7 +132,8 @@ export const ja: Texts = {
   frame_used_heading: "すでに完了しています",
   frame_used: "ログイン情報はすでに受け取りました。ここで行うことはもうありません。",
   frame_limit_heading: "試行回数が多すぎます",
-  frame_limit: "安全のため、ここではこれ以上受け付けません。閉じて、最初からやり直してください。",
+  frame_limit:
+    "フォームの送信回数が多すぎます。安全のため、ここではこれ以上受け付けません。閉じて、最初からやり直してください。",
   frame_unknown_heading: "開くことができません",
   frame_unknown: "閉じて、最初からやり直してください。",
   frame_problem: "ほかには何も保存されていません。少し待ってから、もう一度お試しください。",

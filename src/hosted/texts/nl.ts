@@ -136,7 +136,8 @@ export const nl: Texts = {
   frame_used_heading: "Dit is al gedaan",
   frame_used: "Uw inloggegevens zijn al ontvangen. U hoeft hier niets meer te doen.",
   frame_limit_heading: "Te veel pogingen",
-  frame_limit: "Voor uw veiligheid wordt hier niets meer aangenomen. Sluit dit en begin opnieuw.",
+  frame_limit:
+    "Het formulier is te vaak verzonden. Voor uw veiligheid wordt hier niets meer aangenomen. Sluit dit en begin opnieuw.",
   frame_unknown_heading: "Dit kan niet worden geopend",
   frame_unknown: "Sluit dit en begin opnieuw.",
   frame_problem: "Er is niets meer opgeslagen. Probeer het over een minuut opnieuw.",

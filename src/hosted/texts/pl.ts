@@ -129,7 +129,8 @@ export const pl: Texts = {
   frame_used_heading: "To jest już gotowe",
   frame_used: "Dane logowania zostały już przyjęte. Nic więcej nie trzeba tu robić.",
   frame_limit_heading: "Zbyt wiele prób",
-  frame_limit: "Dla bezpieczeństwa nic więcej nie jest tu przyjmowane. Zamknij to i zacznij od nowa.",
+  frame_limit:
+    "Formularz wysłano zbyt wiele razy. Dla bezpieczeństwa nic więcej nie jest tu przyjmowane. Zamknij to i zacznij od nowa.",
   frame_unknown_heading: "Nie można tego otworzyć",
   frame_unknown: "Zamknij to i zacznij od nowa.",
   frame_problem: "Nic więcej nie zostało zapisane. Spróbuj ponownie za minutę.",

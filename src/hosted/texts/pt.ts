@@ -131,7 +131,8 @@ export const pt: Texts = {
   frame_used_heading: "Isto já está feito",
   frame_used: "Os seus dados de acesso já foram recebidos. Não há mais nada a fazer aqui.",
   frame_limit_heading: "Demasiadas tentativas",
-  frame_limit: "Para sua segurança, aqui não se aceita mais nada. Feche isto e comece de novo.",
+  frame_limit:
+    "O formulário foi enviado demasiadas vezes. Para sua segurança, aqui não se aceita mais nada. Feche isto e comece de novo.",
   frame_unknown_heading: "Não é possível abrir isto",
   frame_unknown: "Feche isto e comece de novo.",
   frame_problem: "Nada mais foi guardado. Tente novamente dentro de um minuto.",
