@@ -20,7 +20,8 @@ test("the other metadata is what is left, also where it has the same value", () 
 
 test("a run without a name is a test login, or its id", () => {
   const id = "run_0VrJ000000000000TqN5";
-  assert.equal(runTitle({ name: "Invoices", blueprint: null, id }), "Invoices");
-  assert.equal(runTitle({ name: null, blueprint: null, id }), "Test login");
-  assert.equal(runTitle({ name: null, blueprint: "invoices", id }), "run_0VrJ…TqN5");
+  assert.equal(runTitle({ name: "Invoices", blueprint: null, tested: null, id }), "Invoices");
+  assert.equal(runTitle({ name: null, blueprint: null, tested: null, id }), "Test login");
+  assert.equal(runTitle({ name: null, blueprint: null, tested: "Portal", id }), "Test login of Portal");
+  assert.equal(runTitle({ name: null, blueprint: "invoices", tested: null, id }), "run_0VrJ…TqN5");
 });

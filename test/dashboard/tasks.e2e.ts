@@ -77,7 +77,7 @@ test("a review is approved with three clicks, and the next one is there; whose i
   await first.getByRole("link", { name: "Invoices of Hofbauer Logistik" }).click();
   await page.getByRole("heading", { name: "Invoices of Hofbauer Logistik", level: 1 }).waitFor();
   await page
-    .getByText("Approving passes 3 records on to out, 1 of them with errors. Nothing is sent")
+    .getByText("Approving passes 3 records on to the results, 1 of them with errors. Nothing is sent")
     .waitFor();
   await page.getByText(/^Decide by .*, or the run fails$/).waitFor();
   await page.getByText("1 of 2 open").waitFor();

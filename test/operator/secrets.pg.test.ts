@@ -67,6 +67,7 @@ test("a secret that a strategy lacks is a warning; set, it is listed with who se
   assert.deepEqual(lacking.problems, [
     {
       account: "acme",
+      strategy: "strat_machine",
       name: "NORTHWIND",
       kind: "missing_secret",
       origin: target.url,

@@ -20,11 +20,13 @@ export interface AttentionItem {
   readonly why: string;
   readonly at?: string | undefined;
   readonly to: string | null;
+  /** What one does there, in a word or two. */
+  readonly next?: string | undefined;
 }
 
 /** Locked credentials, and failed runs; the rest is behind a link. */
 const SHOWN = 3;
-/** Runs of one locked credential that are looked at. */
+/** Failed runs that are looked at: of one locked credential, and of all. */
 const WITH_IT_MAX = 20;
 const count = (number: number, one: string, many: string): string => `${number} ${number === 1 ? one : many}`;
 
@@ -92,6 +94,7 @@ function useLockedLogins(overview: Overview | undefined): {
       why: `The target rejected its last ${count(each.login_rejections, "login", "logins")}. ${namesOf(runs)}`,
       at: each.last_run_at ?? undefined,
       to: `/credentials/${each.id}`,
+      next: "New link or unlock",
     };
   });
   const others = total - items.length;
@@ -109,11 +112,11 @@ const othersLocked = (others: number, mayRead: boolean): AttentionItem => ({
   to: mayRead ? "/credentials?state=locked" : null,
 });
 
-const customersOf = (runs: Runs): string =>
+const customersOf = (runs: readonly Run[]): string =>
   [...new Set(runs.flatMap(({ metadata }) => customerOf(metadata) ?? []))].join(", ");
 
 /** "2 runs failed with it: Invoices of October, Test login." */
-function namesOf(runs: Runs): string {
+function namesOf(runs: readonly Run[]): string {
   if (runs.length === 0) return "No run logs in with it.";
   const names = [...new Set(runs.map(runTitle))];
   const more = names.length > SHOWN ? `, and ${names.length - SHOWN} more` : "";
@@ -141,6 +144,7 @@ function useDeadEndpoints(dead: number): readonly AttentionItem[] {
     why: `This endpoint is disabled: ${describeDeath(webhook)}.`,
     at: webhook.disabled_at ?? undefined,
     to: `/webhooks/${webhook.id}`,
+    next: "Repair and enable",
   }));
 }
 
@@ -150,26 +154,61 @@ function useFailedRuns(overview: Overview | undefined, told: ReadonlySet<string>
   const hasFailed = overview?.hours.some(({ failed }) => failed > 0) ?? false;
   const runs = useRead(
     listRuns,
-    { query: { status: "failed", since, limit: SHOWN + told.size } },
+    { query: { status: "failed", since, limit: WITH_IT_MAX } },
     { live: true, enabled: hasFailed },
   );
-  const untold = (runs.data?.items ?? []).filter(({ id }) => !told.has(id)).slice(0, SHOWN);
-  return untold.map((run) => ({
+  const untold = (runs.data?.items ?? []).filter(({ id }) => !told.has(id));
+  return groupsOf(untold).slice(0, SHOWN).map(itemOf);
+}
+
+type Run = Runs[number];
+type Group = readonly [Run, ...(readonly Run[])];
+
+/** Runs of a Blueprint that failed for the same reason, the newest first. */
+function groupsOf(runs: Runs): readonly Group[] {
+  const groups = new Map<string, [Run, ...Run[]]>();
+  for (const run of runs) {
+    const key = JSON.stringify([run.account, run.blueprint, run.failure, run.failure_detail]);
+    const group = groups.get(key);
+    if (group) group.push(run);
+    else groups.set(key, [run]);
+  }
+  return [...groups.values()];
+}
+
+function itemOf(group: Group): AttentionItem {
+  const [run, ...others] = group;
+  const common = {
     key: run.id,
     kind: ["bad", "Failed"],
-    of: runTitle(run),
-    beside: [...Object.values(run.metadata), run.blueprint, run.account].filter(Boolean).join(" · "),
     why: `${run.failure === null ? "Failed" : failureName(run.failure)}${run.failure_detail === null ? "." : `: ${withoutLockRemedy(run.failure_detail)}`}`,
     at: run.created_at,
-    to: `/runs/${run.id}`,
-  }));
+  } as const;
+  if (others.length === 0)
+    return {
+      ...common,
+      of: runTitle(run),
+      beside: [...Object.values(run.metadata), run.blueprint, run.account].filter(Boolean).join(" · "),
+      to: `/runs/${run.id}`,
+      next: "See what mends it",
+    };
+  const { account, blueprint } = run;
+  const query = new URLSearchParams({ status: "failed", last: "24h", account });
+  if (blueprint !== null) query.set("blueprint", blueprint);
+  return {
+    ...common,
+    of: `${group.length} runs of ${blueprint ?? "test logins"}`,
+    beside: [customersOf(group), account].filter(Boolean).join(" · "),
+    to: `/runs?${query}`,
+    next: "See the runs",
+  };
 }
 
 export function AttentionList({ items }: { readonly items: readonly AttentionItem[] }) {
   if (items.length === 0) return null;
   return (
     <ul className="plain-list rows-card">
-      {items.map(({ key, kind: [tone, name], of, beside, why, at, to }) => (
+      {items.map(({ key, kind: [tone, name], of, beside, why, at, to, next }) => (
         <li key={key} className="row-link kinded">
           <Text size="sm" component="div">
             <Mark tone={tone}>{name}</Mark>
@@ -195,6 +234,12 @@ export function AttentionList({ items }: { readonly items: readonly AttentionIte
               {why}
             </Text>
           </div>
+          {next !== undefined && to !== null && (
+            // The whole row leads there.
+            <span className="next-step" aria-hidden="true">
+              {next}
+            </span>
+          )}
         </li>
       ))}
     </ul>

@@ -18,6 +18,16 @@ interface Triggered {
   readonly omitted: readonly string[];
 }
 
+/** JSON on lines of its own, if that is all that changes: a number with many digits must stay as it is. */
+function indented(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(value) === text.trim() ? JSON.stringify(value, null, 2) : text;
+  } catch {
+    return text;
+  }
+}
+
 async function readTriggered(runId: string): Promise<Triggered> {
   const run = await call(readRun, { params: { runId } });
   const inputs: Record<string, string> = {};
@@ -25,7 +35,7 @@ async function readTriggered(runId: string): Promise<Triggered> {
   for (const { ref_key: refKey } of run.inputs) {
     const { text, is_cut: isCut } = await call(readRunInput, { params: { runId, refKey } });
     if (text === null || isCut) omitted.push(refKey);
-    else inputs[refKey] = text;
+    else inputs[refKey] = indented(text);
   }
   const kept = run.credentials.filter((each) => !each.is_deleted);
   return {

@@ -12,6 +12,7 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark, RunStatusMark } from "../parts/run-status.tsx";
+import { ratioOf } from "../parts/success-rate.ts";
 import { Time } from "../parts/time.tsx";
 
 type Blueprint = AnswerOf<typeof listBlueprints>["items"][number];
@@ -46,7 +47,7 @@ const COLUMNS: readonly Column<Blueprint>[] = [
       ),
   },
   {
-    title: "Completed, of the last 20",
+    title: "Completed, of the last runs",
     from: "md",
     cell: ({ recent_runs: recent }) => <Recent of={recent} />,
   },
@@ -70,7 +71,7 @@ function Recent({ of: { completed, failed } }: { readonly of: Blueprint["recent_
   if (ended === 0) return <>–</>;
   return (
     <>
-      <Mark tone={toneOf(completed / ended)}>{`${completed} of ${ended}`}</Mark>
+      <Mark tone={toneOf(completed / ended)}>{ratioOf({ completed, failed })}</Mark>
     </>
   );
 }

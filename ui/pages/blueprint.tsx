@@ -20,7 +20,7 @@ import { DOCUMENT_KEYS } from "../parts/publish-dialog.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Mark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
-import { rateOf } from "../parts/success-rate.ts";
+import { ratioOf } from "../parts/success-rate.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { VersionList } from "../parts/version-list.tsx";
 import { LatestRuns } from "./latest-runs.tsx";
@@ -212,7 +212,7 @@ function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
             </Anchor>
           ),
         ],
-        ["Completed, of the last 20", rateOf(blueprint.recent_runs)],
+        ["Completed, of the last runs", ratioOf(blueprint.recent_runs)],
         [
           "Credentials",
           blueprint.credentials.map(({ slot, strategy }) => `${slot}: ${strategy}`).join(", ") || null,

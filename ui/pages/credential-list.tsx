@@ -15,7 +15,7 @@ import { Reading } from "../parts/reading.tsx";
 import { StateFilter } from "../parts/state-filter.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { Time } from "../parts/time.tsx";
-import { CredentialActions, CredentialState } from "./credential-parts.tsx";
+import { CredentialActions, CredentialState, NewLinkButton } from "./credential-parts.tsx";
 
 type Credential = AnswerOf<typeof listCredentials>["items"][number];
 
@@ -118,6 +118,7 @@ export function CredentialTable(props: {
           title: "Actions",
           cell: (each) => (
             <Group gap="xs">
+              {each.login_rejections > 0 && <NewLinkButton of={each} />}
               <CredentialActions of={each} />
             </Group>
           ),

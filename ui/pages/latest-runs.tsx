@@ -28,7 +28,9 @@ export function LatestRuns({
         </Anchor>
       }
     >
-      <Reading of={runs}>{({ items }) => <RunTable runs={items} />}</Reading>
+      <Reading of={runs}>
+        {({ items }) => <RunTable runs={items} isOfBlueprint={of.blueprint !== undefined} />}
+      </Reading>
     </Section>
   );
 }

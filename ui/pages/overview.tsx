@@ -153,33 +153,50 @@ function Failures({ overview }: { readonly overview: Overview }) {
   if (failures.length === 0 && logins.length === 0 && others <= 0) return <None>Nothing has failed.</None>;
   return (
     <Stack gap="sm">
-      {failures.map(({ account, blueprint, failure, runs, last_run_id: last }) => (
-        <Text key={`${account} ${blueprint} ${failure}`} size="sm" className="any-break">
-          <Anchor
-            component={Link}
-            href={`/runs?${new URLSearchParams({ status: "failed", account, blueprint })}`}
-            size="sm"
-            underline="always"
-          >
-            {blueprint}
-          </Anchor>
-          : {failureName(failure)}, {runs} {runs === 1 ? "run" : "runs"};{" "}
-          <Anchor component={Link} href={`/runs/${last}`} size="sm" underline="always">
-            the last one
-          </Anchor>
-        </Text>
-      ))}
-      {others > 0 && (
-        <Text size="sm">
-          {failures.length === 0 ? "" : "And "}
-          {others} {others === 1 ? "run" : "runs"} more: test logins, and rarer failures
-        </Text>
-      )}
+      <Table verticalSpacing="xs">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Blueprint</Table.Th>
+            <Table.Th>Failure</Table.Th>
+            <Table.Th>Runs</Table.Th>
+            <Table.Th>Last</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {failures.map(({ account, blueprint, failure, runs, last_run_id: last }) => (
+            <Table.Tr key={`${account} ${blueprint} ${failure}`}>
+              <Table.Td className="any-break">
+                <Anchor
+                  component={Link}
+                  href={`/runs?${new URLSearchParams({ status: "failed", account, blueprint })}`}
+                  size="sm"
+                >
+                  {blueprint}
+                </Anchor>
+              </Table.Td>
+              <Table.Td>{failureName(failure)}</Table.Td>
+              <Table.Td>{runs}</Table.Td>
+              <Table.Td>
+                <Anchor component={Link} href={`/runs/${last}`} size="sm">
+                  Last run
+                </Anchor>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+          {others > 0 && (
+            <Table.Tr>
+              <Table.Td>Others</Table.Td>
+              <Table.Td>Test logins, and rarer failures</Table.Td>
+              <Table.Td>{others}</Table.Td>
+              <Table.Td />
+            </Table.Tr>
+          )}
+        </Table.Tbody>
+      </Table>
       {logins.map(({ account, strategy, credentials, locked }) => (
-        <Text key={`${account} ${strategy}`} size="sm" className="any-break">
-          {strategy} ({account}), at present: the last login of {credentials}{" "}
-          {credentials === 1 ? "credential" : "credentials"} was rejected
-          {locked > 0 ? `, ${locked} locked` : ""}
+        <Text key={`${account} ${strategy}`} size="sm" c="dimmed" className="any-break">
+          At present, the last login of {credentials} {credentials === 1 ? "credential" : "credentials"} of{" "}
+          {strategy} ({account}) is rejected{locked > 0 ? `, and ${locked} locked` : ""}.
         </Text>
       ))}
     </Stack>

@@ -90,7 +90,10 @@ function Effect(props: { readonly review: Review; readonly kept: number; readonl
   const { review, kept, errorsLeft } = props;
   const graph = useRead(readRunGraph, { params: { runId: review.run_id } });
   const edges = graph.data?.edges ?? [];
-  const after = [...new Set(edges.filter(({ from }) => from === review.node).map(({ to }) => to))];
+  const next = new Set(edges.filter(({ from }) => from === review.node).map(({ to }) => to));
+  const after = (graph.data?.nodes ?? [])
+    .filter(({ id }) => next.has(id))
+    .map(({ id, type, name }) => (type === "output" ? "the results" : (name ?? id)));
   const outward = graph.data && sendersAfter(graph.data, review.node);
   return (
     <Text size="sm" className="any-break">

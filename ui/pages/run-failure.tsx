@@ -37,6 +37,9 @@ export function RunFailure({ run }: { readonly run: Run }) {
   const [isCompared, setIsCompared] = useState(false);
   const step = run.steps.find(({ status }) => status === "failed");
   const [recommended, verdict] = VERDICTS[run.failure ?? ""] ?? ["blueprint", null];
+  // It would fail in the same way.
+  const isLocked =
+    run.failure === "login" && run.credentials.some(({ locked_until: until }) => until !== null);
   const isPassing = recommended === "run";
   return (
     <Note tone="bad" title={run.failure === null ? "Failed" : failureName(run.failure)}>
@@ -63,7 +66,7 @@ export function RunFailure({ run }: { readonly run: Run }) {
       )}
       <Group gap="xs" mt="sm">
         {run.failure === "login" && <LoginRemedies run={run} />}
-        {run.blueprint !== null && may("run.trigger") && (
+        {run.blueprint !== null && may("run.trigger") && !isLocked && (
           <RunAgainButton run={run} size="xs" isPrimary={isPassing} />
         )}
         {run.blueprint !== null && run.failure !== "login" && may("config.read") && (

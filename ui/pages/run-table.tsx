@@ -16,11 +16,18 @@ export interface Selection {
 interface TableProps {
   readonly runs: readonly ListedRun[];
   readonly selection?: Selection | undefined;
+  /** Whether the page says already of which Blueprint they are. */
+  readonly isOfBlueprint?: boolean;
 }
 
 /** Runs, one line each: for whom, of which Blueprint, in which state and why, and how old. */
-export function RunTable({ runs, selection }: TableProps) {
+export function RunTable({ runs, selection, isOfBlueprint = false }: TableProps) {
   const ids = runs.map(({ id }) => id);
+  // An account that is the same in all rows says nothing, and takes the room of what does.
+  const varies = {
+    blueprint: !isOfBlueprint,
+    account: new Set(runs.map(({ account }) => account)).size > 1,
+  };
   const isAll = selection !== undefined && ids.every((id) => selection.ids.has(id));
   return (
     <Paper withBorder radius="lg" className="table-card">
@@ -40,8 +47,8 @@ export function RunTable({ runs, selection }: TableProps) {
             )}
             <Table.Th className={styles["name"] ?? ""}>Run</Table.Th>
             <Table.Th className={styles["customer"] ?? ""}>Customer</Table.Th>
-            <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>
-            <Table.Th className={styles["account"] ?? ""}>Account</Table.Th>
+            {varies.blueprint && <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>}
+            {varies.account && <Table.Th className={styles["account"] ?? ""}>Account</Table.Th>}
             <Table.Th className={styles["state"] ?? ""}>Status</Table.Th>
             <Table.Th className={styles["age"] ?? ""}>Triggered</Table.Th>
             <Table.Th className={styles["took"] ?? ""}>Duration</Table.Th>
@@ -49,7 +56,7 @@ export function RunTable({ runs, selection }: TableProps) {
         </Table.Thead>
         <Table.Tbody>
           {runs.map((run) => (
-            <RunRow key={run.id} run={run} selection={selection} />
+            <RunRow key={run.id} run={run} selection={selection} varies={varies} />
           ))}
         </Table.Tbody>
       </Table>
@@ -57,7 +64,15 @@ export function RunTable({ runs, selection }: TableProps) {
   );
 }
 
-function RunRow({ run, selection }: { readonly run: ListedRun; readonly selection: Selection | undefined }) {
+function RunRow({
+  run,
+  selection,
+  varies,
+}: {
+  readonly run: ListedRun;
+  readonly selection: Selection | undefined;
+  readonly varies: { readonly blueprint: boolean; readonly account: boolean };
+}) {
   const customer = customerOf(run.metadata);
   const others = othersOf(run.metadata);
   const title = runTitle(run);
@@ -87,12 +102,16 @@ function RunRow({ run, selection }: { readonly run: ListedRun; readonly selectio
       <Table.Td className={styles["customer"] ?? ""} title={customer ?? undefined}>
         {customer}
       </Table.Td>
-      <Table.Td className={styles["blueprint"] ?? ""} title={blueprint}>
-        {blueprint}
-      </Table.Td>
-      <Table.Td className={styles["account"] ?? ""} title={run.account}>
-        {run.account}
-      </Table.Td>
+      {varies.blueprint && (
+        <Table.Td className={styles["blueprint"] ?? ""} title={blueprint}>
+          {blueprint}
+        </Table.Td>
+      )}
+      {varies.account && (
+        <Table.Td className={styles["account"] ?? ""} title={run.account}>
+          {run.account}
+        </Table.Td>
+      )}
       <Table.Td className={styles["state"] ?? ""} title={run.failure_detail ?? undefined}>
         {run.failure === null ? (
           <RunStatusMark status={run.status} step={run.progress_step} />

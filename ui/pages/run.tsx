@@ -4,6 +4,7 @@ import { Link, useLocation, useParams } from "wouter";
 import { listReviews, readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
+import { runTitle } from "../parts/customer.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { LinkIf } from "../parts/link-if.tsx";
@@ -56,8 +57,7 @@ function countWrong({ status, reviews, steps, nodes }: Run): number {
 function RunDetail({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   const wrong = countWrong(run);
-  const tested = run.credentials[0]?.name;
-  const title = run.name ?? (run.blueprint === null ? `Test login${tested ? ` of ${tested}` : ""}` : run.id);
+  const title = run.blueprint === null ? runTitle(run) : (run.name ?? run.id);
   return (
     <>
       <PageHead

@@ -75,6 +75,11 @@ export function SessionListPage() {
                   { title: "Account", from: "md", cell: ({ account }) => account },
                   { title: "Created", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
                   {
+                    title: "First opened",
+                    from: "md",
+                    cell: ({ opened_at: at }) => (at === null ? "not yet" : <Time at={at} />),
+                  },
+                  {
                     title: "Completed",
                     from: "md",
                     cell: ({ completed_at: at }) => (at === null ? "–" : <Time at={at} />),

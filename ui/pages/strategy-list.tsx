@@ -1,7 +1,7 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { RETIRED_NAME } from "#domain/labels/states.ts";
-import { listStrategies, readOverview } from "../api/operations.ts";
+import { listSecrets, listStrategies, readOverview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
@@ -14,7 +14,15 @@ import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
 
 /** How the last logins of its credentials went. */
-function Logins({ of: failing }: { readonly of: Overview["failing_logins"][number] | undefined }) {
+function Logins({
+  of: failing,
+  lacks,
+}: {
+  readonly of: Overview["failing_logins"][number] | undefined;
+  /** Whether it lacks an account secret, without which no login works. */
+  readonly lacks: boolean;
+}) {
+  if (lacks) return <Mark tone="bad">Secret missing</Mark>;
   if (failing === undefined) return <Mark tone="quiet">None rejected</Mark>;
   const { credentials, locked } = failing;
   return (
@@ -27,6 +35,7 @@ function Logins({ of: failing }: { readonly of: Overview["failing_logins"][numbe
 export function StrategyListPage() {
   const { may } = useSignedIn();
   const strategies = useRead(listStrategies, { query: useListQuery() });
+  const problems = useRead(listSecrets, {}, { enabled: may("secret.read") }).data?.problems ?? [];
   const failing = useRead(readOverview, {}, { live: true }).data?.failing_logins ?? [];
   return (
     <>
@@ -74,7 +83,13 @@ export function StrategyListPage() {
                     title: "Logins at present",
                     from: "sm",
                     cell: ({ account, id }) => (
-                      <Logins of={failing.find((each) => each.account === account && each.strategy === id)} />
+                      <Logins
+                        of={failing.find((each) => each.account === account && each.strategy === id)}
+                        lacks={problems.some(
+                          (each) =>
+                            each.account === account && each.strategy === id && each.kind !== "variable",
+                        )}
+                      />
                     ),
                   },
                   { title: "Published", from: "md", cell: ({ applied_at: at }) => <Time at={at} /> },

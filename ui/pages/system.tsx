@@ -51,15 +51,21 @@ function SystemParts({ system }: { readonly system: System }) {
         </Note>
       )}
       {system.refused_rows.length > 0 && <RefusedRows rows={system.refused_rows} />}
-      {troublesOf(system).length === 0 ? (
+      {troublesOf(system).length === 0 && system.mail !== null && (
         <Note tone="good" title="Everything works">
-          Workers answer, nothing waits in vain, and expired data is purged in time.
+          {WORKS}
         </Note>
-      ) : null}
+      )}
       {system.mail === null && (
-        <Note tone="waiting" title="Operators get no mail">
-          Reviews, locked credentials and disabled endpoints are only seen here. Set{" "}
-          <code>LATCHKEY_SMTP_URL</code> to have them sent by mail, or create an endpoint for operators under{" "}
+        <Note
+          tone="waiting"
+          title={
+            troublesOf(system).length === 0 ? "Runs work, and operators get no mail" : "Operators get no mail"
+          }
+        >
+          {troublesOf(system).length === 0 && `${WORKS} `}Reviews, locked credentials and disabled endpoints
+          are only seen here. Set <code>LATCHKEY_SMTP_URL</code> to have them sent by mail, or create an
+          endpoint for operators under{" "}
           <Anchor component={Link} href="/webhooks" size="sm" underline="always">
             Webhooks
           </Anchor>
@@ -113,6 +119,8 @@ function SystemParts({ system }: { readonly system: System }) {
     </Stack>
   );
 }
+
+const WORKS = "Workers answer, nothing waits in vain, and expired data is purged in time.";
 
 /** What stands in the way of runs or of data that is to be deleted; each has a note or a mark of its own. */
 const troublesOf = (system: System): readonly string[] =>

@@ -23,5 +23,10 @@ export function othersOf(metadata: Metadata): readonly (readonly [name: string, 
 export const runTitle = (run: {
   readonly name: string | null;
   readonly blueprint: string | null;
+  readonly tested: string | null;
   readonly id: string;
-}): string => run.name ?? (run.blueprint === null ? "Test login" : shortId(run.id));
+}): string =>
+  run.name ??
+  (run.blueprint === null
+    ? ["Test login", run.tested].filter((text) => text !== null).join(" of ")
+    : shortId(run.id));

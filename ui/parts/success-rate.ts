@@ -11,3 +11,12 @@ export function rateOf({
   // 99.96 % is not all of them.
   return `${Math.floor((completed / ended) * 1_000) / 10} %`;
 }
+
+/** The same as a ratio, which says of how many. */
+export const ratioOf = ({
+  completed,
+  failed,
+}: {
+  readonly completed: number;
+  readonly failed: number;
+}): string => (completed + failed === 0 ? "–" : `${completed} of ${completed + failed}`);

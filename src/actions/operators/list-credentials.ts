@@ -54,6 +54,7 @@ export const showSession = (each: SeenSession) => ({
   credential_id: each.credentialId,
   created_at: each.createdAt.toISOString(),
   expires_at: each.expiresAt.toISOString(),
+  opened_at: each.openedAt?.toISOString() ?? null,
   completed_at: each.completedAt?.toISOString() ?? null,
   sign_in_failure: each.signInFailure,
   sign_in_failed_at: each.signInFailedAt?.toISOString() ?? null,

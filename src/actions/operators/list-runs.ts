@@ -181,6 +181,7 @@ function showListed(run: ListedRun) {
     failure_detail: run.errorDetail,
     metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
     purged_at: iso(run.purgedAt),
+    tested: run.tested,
   };
 }
 

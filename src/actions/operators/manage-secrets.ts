@@ -42,6 +42,7 @@ export async function listSecrets(
     warnings: problems.map((each) => sentence(describeSecretProblem(each))),
     problems: problems.map((each) => ({
       account: each.account,
+      strategy: each.strategyId,
       name: each.name,
       kind: each.kind,
       origin: each.origin,

@@ -23,7 +23,6 @@ export async function getSession(db: Database, id: string) {
     ...showSession(session),
     strategy_version: session.strategyVersion,
     return_url: session.returnUrl,
-    opened_at: session.openedAt?.toISOString() ?? null,
     embedded_session_id: session.embeddedSessionId,
     blueprint: session.blueprint,
     slot: session.slot,

@@ -146,6 +146,7 @@ const session = {
   credential_id: orNull(text("The credential that the session created.")),
   created_at: time("When it was created."),
   expires_at: time("When it expires."),
+  opened_at: orNull(time("When its link was first opened.")),
   completed_at: orNull(time("When it was completed.")),
   sign_in_failure: orNull(text("Why the last sign-in at the target failed; `null`: none failed.")),
   sign_in_failed_at: orNull(time("When that sign-in failed.")),
@@ -177,7 +178,6 @@ export const readCredentialSession = defineOperation({
       ...session,
       strategy_version: count("The strategy's version that its form shows."),
       return_url: orNull(text("Where the end user is sent afterwards.")),
-      opened_at: orNull(time("When its link was first opened.")),
       embedded_session_id: orNull(
         text("The embedded session that it is part of (`ecs_...`); it then has no link of its own."),
       ),

@@ -36,6 +36,7 @@ export const listed = {
   ended_at: orNull(time("When it ended.")),
   failure: orNull(text("The kind of failure; `null` unless it failed.")),
   failure_detail: orNull(text("The node, host and reason of the failure, redacted.")),
+  tested: orNull(text("The label of the credential that a test login tests; `null`: it is none.")),
   metadata: Type.Record(Type.String(), Type.String(), { description: "The caller's metadata." }),
   purged_at: orNull(time("When its data was purged.")),
 };

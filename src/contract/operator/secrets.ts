@@ -45,6 +45,7 @@ export const listSecrets = defineOperation({
         closed(
           {
             account: text("The account's name."),
+            strategy: text("The strategy's id (`strat_...`)."),
             name: text("The secret's name, or the variable's."),
             kind: oneOf(["missing_secret", "other_origin", "missing_variable", "variable"], "What is wrong."),
             origin: orNull(text("The origin of the token endpoint, if the document states it.")),

@@ -135,6 +135,7 @@ export interface SeenSession {
   readonly credentialId: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;
+  readonly openedAt: Date | null;
   readonly completedAt: Date | null;
   readonly signInFailure: string | null;
   readonly signInFailedAt: Date | null;
@@ -143,7 +144,7 @@ export interface SeenSession {
 const SESSION = `session.id, account.slug as account, session.strategy_id as strategy, session.name, session.metadata,
   case when session.status = 'pending' and session.expires_at <= app_now() then 'expired' else session.status end as status,
   session.credential_id as "credentialId", session.created_at as "createdAt", session.expires_at as "expiresAt",
-  session.completed_at as "completedAt", session.sign_in_failure as "signInFailure",
+  session.first_opened_at as "openedAt", session.completed_at as "completedAt", session.sign_in_failure as "signInFailure",
   session.sign_in_failed_at as "signInFailedAt"`;
 
 /** A page of hosted sessions, newest first. `expired` is decided by the clock at the read. */
@@ -168,7 +169,6 @@ export interface SessionDetail extends SeenSession {
   readonly accountId: string;
   readonly strategyVersion: number;
   readonly returnUrl: string | null;
-  readonly openedAt: Date | null;
   /** Null: it has its own link. */
   readonly embeddedSessionId: string | null;
   readonly blueprint: string | null;
@@ -179,7 +179,7 @@ export interface SessionDetail extends SeenSession {
 export async function findSeenSession(db: Database, id: string): Promise<SessionDetail | undefined> {
   const rows = await db.query<SessionDetail>(
     `select ${SESSION}, session.account_id as "accountId", session.strategy_version as "strategyVersion",
-       session.return_url as "returnUrl", session.first_opened_at as "openedAt",
+       session.return_url as "returnUrl",
        session.embedded_session_id as "embeddedSessionId", session.blueprint_key as blueprint, session.slot
      from credential_session session join account on account.id = session.account_id where session.id = $1`,
     [id],

@@ -51,12 +51,16 @@ export interface ListedRun {
   readonly errorDetail: string | null;
   readonly metadata: Buffer;
   readonly purgedAt: Date | null;
+  /** The label of the credential that it only logs in with. */
+  readonly tested: string | null;
 }
 
 const LISTED = `run.id, run.run_key as "runKey", account.slug as account, blueprint.key as blueprint,
   run.blueprint_version as "blueprintVersion", run.name, run.status, run.progress_step as "progressStep",
   run.created_at as "createdAt", run.started_at as "startedAt", run.ended_at as "endedAt",
-  run.error_kind as "errorKind", run.error_detail as "errorDetail", run.metadata, run.purged_at as "purgedAt"`;
+  run.error_kind as "errorKind", run.error_detail as "errorDetail", run.metadata, run.purged_at as "purgedAt",
+  case when run.blueprint_id is null then (select credential.name from run_credential
+    join credential on credential.id = run_credential.credential_id where run_credential.run_id = run.id limit 1) end as tested`;
 const TABLES = `run join account on account.id = run.account_id left join blueprint on blueprint.id = run.blueprint_id`;
 
 /** Why a run failed, with `#` for its numbers: the same for failures that differ only in a line, a status or an id. */
