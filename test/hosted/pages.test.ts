@@ -4,65 +4,14 @@ import { suite, test } from "node:test";
 import { load } from "cheerio";
 import { issue } from "#domain/form-issue.ts";
 import { LANGUAGES, type Language } from "#domain/language.ts";
-import type { StrategyField } from "#domain/strategy.ts";
 import type { Brand } from "#domain/branding.ts";
-import type { Shell } from "#hosted/pages/document.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
 import { renderOpening, renderWindow } from "#hosted/pages/window-pages.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
 import { TEST_VALUES } from "#domain/test-mode.ts";
 import { wordingOf } from "#hosted/texts/wordings.ts";
-import { strategyField } from "../domain/strategy-field.ts";
+import { BRAND, field, FIELDS, form, PAGE, shell } from "./form-pages.ts";
 
-const field = (more: Partial<StrategyField>): StrategyField =>
-  strategyField({ key: "username", label: "Username", ...more });
-const FIELDS = [
-  field({ autocomplete: "username", placeholder: "amelia" }),
-  field({ key: "mail", label: "Email", type: "email" }),
-  field({ key: "password", label: "Password", type: "password", secret: true, minLength: 8, maxLength: 64 }),
-  field({ key: "token", label: "API token", secret: true }),
-  field({
-    key: "totp",
-    label: "Authenticator secret",
-    type: "totp_secret",
-    secret: true,
-    required: false,
-    help: "Only if your login asks for a code.",
-  }),
-];
-const BRAND: Brand = {
-  name: "Acme Inc.",
-  accentColor: "#3355ff",
-  supportUrl: null,
-  logo: null,
-  isTest: false,
-};
-const shell = (language: Language = "en", more: Partial<Shell> = {}): Shell => ({
-  wording: wordingOf(language),
-  base: "/connect",
-  brand: BRAND,
-  isRepeatable: true,
-  ...more,
-});
-const PAGE: FormPage = {
-  brand: BRAND,
-  strategyName: "Northwind Supplier Portal",
-  description: "Your supplier login at Northwind",
-  targetLogo: null,
-  targetHosts: ["portal.northwind.example", "login.northwind.example"],
-  returnHost: "app.acme.example",
-  cancelTo: null,
-  fields: FIELDS,
-  values: new Map(),
-  encoding: "application/x-www-form-urlencoded",
-  errors: new Map(),
-  signInHost: null,
-  notice: null,
-  isElsewhere: false,
-  csrf: "csrf-value",
-  action: "token",
-};
-const form = (more: Partial<FormPage> = {}) => load(String(renderForm(shell(), { ...PAGE, ...more })));
 const SUCCESS = { account: "Acme Inc.", system: "Northwind Supplier Portal", isAccepted: false };
 const allPages = (language: Language): Readonly<Record<string, string>> => {
   const around = shell(language);

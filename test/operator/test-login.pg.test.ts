@@ -291,7 +291,33 @@ test("the data of the installation is as it must be", async () => {
   await assertInvariants(stage.installation);
 });
 
-test("a credential's user is asked for the login anew, by a session like the one that collected it", async () => {
+test("credentials and sessions are listed by state", async () => {
+  const credential = await connect(caller, "strat_token", { token: "right" });
+  const countOf = async (operation: string, path: string): Promise<number> =>
+    (await good(operation, path)).body.items.filter((each: any) =>
+      [each.id, each.credential_id].includes(credential),
+    ).length;
+  const sessions = ["completed", "pending", "expired"].map(
+    async (state) => await countOf("listCredentialSessions", `/credential-sessions?state=${state}`),
+  );
+  assert.deepEqual(await Promise.all(sessions), [1, 0, 0]);
+  const states = async (): Promise<readonly number[]> => [
+    await countOf("listCredentials", "/credentials?state=rejected"),
+    await countOf("listCredentials", "/credentials?state=locked"),
+  ];
+  assert.deepEqual(await states(), [0, 0]);
+  await stage.db.query("update credential set login_rejections = 2 where id = $1", [credential]);
+  assert.deepEqual(await states(), [1, 0]);
+  await stage.db.query(
+    "update credential set login_locked_until = app_now() + interval '1 h' where id = $1",
+    [credential],
+  );
+  assert.deepEqual(await states(), [1, 1]);
+  await good("unlockCredential", `/credentials/${credential}/unlock`);
+  assert.deepEqual(await states(), [0, 0]);
+});
+
+test("a credential's user is asked for the login again, by a session like the one that collected it", async () => {
   const metadata = { customer: "Ada" };
   const request = { strategy_id: "strat_ledger", name: "Ada's ledger", metadata };
   const first = (await caller.post("/credential-sessions", request)).body;
@@ -305,7 +331,7 @@ test("a credential's user is asked for the login anew, by a session like the one
     [session.status, session.strategy, session.name, session.metadata],
     ["pending", "strat_ledger", "Ada's ledger", metadata],
   );
-  // The link is not in the answer: whoever takes it is on record.
+  // The link is not in the answer: anyone who takes it is on record.
   const { hosted_url: link } = (await good("linkCredentialSession", `${path}/link`)).body;
   await submitHostedForm(link, LEDGER_LOGIN);
   const { body } = await caller.get(path);

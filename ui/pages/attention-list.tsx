@@ -190,7 +190,7 @@ function itemOf(group: Group): AttentionItem {
       of: runTitle(run),
       beside: [...Object.values(run.metadata), run.blueprint, run.account].filter(Boolean).join(" · "),
       to: `/runs/${run.id}`,
-      next: "See what mends it",
+      next: "See what fixes it",
     };
   const { account, blueprint } = run;
   const query = new URLSearchParams({ status: "failed", last: "24h", account });

@@ -10,7 +10,7 @@ import { Time } from "../parts/time.tsx";
 type Values = Readonly<Record<string, string>>;
 
 /** What a run was triggered with, as far as a form can take it. */
-interface Triggered {
+export interface Triggered {
   readonly metadata: Values;
   readonly inputs: Values;
   readonly credentials: Values;

@@ -7,11 +7,12 @@ import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
+import { OUTWARD } from "../parts/outward.ts";
 import { Section } from "../parts/section.tsx";
 import { wordsOf } from "../parts/words-of.ts";
 import { fieldsOfSchema } from "./schema-fields.ts";
 import { credentialLabel } from "./credential-label.ts";
-import { LastRun } from "./blueprint-last-run.tsx";
+import { LastRun, type Triggered } from "./blueprint-last-run.tsx";
 import { SchemaInput } from "./schema-input.tsx";
 
 export type Blueprint = AnswerOf<typeof readBlueprint>;
@@ -20,24 +21,35 @@ export type Blueprint = AnswerOf<typeof readBlueprint>;
 type Values = Readonly<Record<string, string>>;
 
 const CREDENTIALS_SHOWN = 200;
-/** Types of nodes that may write to another system. */
-const OUTWARD: ReadonlySet<string> = new Set(["browser", "http", "loop"]);
+
+const filled = (values: Values): Values =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+
+/** What the form contains. */
+function useTrigger() {
+  const [inputs, setInputs] = useState<Values>({});
+  const [metadata, setMetadata] = useState<Values>({});
+  const [chosen, setChosen] = useState<Values>({});
+  /** Counts how often it was filled in, so that fields of a schema take the new values. */
+  const [filling, setFilling] = useState(0);
+  const fillIn = (last: Triggered): void => {
+    setInputs(last.inputs);
+    setMetadata(last.metadata);
+    setChosen(last.credentials);
+    setFilling(filling + 1);
+  };
+  return { inputs, setInputs, metadata, setMetadata, chosen, setChosen, filling, fillIn };
+}
 
 /** The form for starting a run by hand, with everything that a trigger contains. */
 export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
   const { account, key } = blueprint;
   const [, go] = useLocation();
-  const [inputs, setInputs] = useState<Values>({});
-  const [metadata, setMetadata] = useState<Values>({});
-  const [chosen, setChosen] = useState<Values>({});
-  /** Counts how often it was filled in, so that fields of a schema begin anew. */
-  const [filling, setFilling] = useState(0);
+  const { inputs, setInputs, metadata, setMetadata, chosen, setChosen, filling, fillIn } = useTrigger();
   const starting = useOperation(startRun, {
     changes: [keyOf(listRuns)],
     onDone: ({ id }) => go(`/runs/${id}`),
   });
-  const filled = (values: Values): Values =>
-    Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     starting.mutate({
@@ -62,15 +74,7 @@ export function TryForm({ blueprint }: { readonly blueprint: Blueprint }) {
               ? "What the Blueprint writes to other systems is written now."
               : "No node of this Blueprint sends anything to another system."}
           </Note>
-          <LastRun
-            blueprint={blueprint}
-            onRead={(last) => {
-              setInputs(last.inputs);
-              setMetadata(last.metadata);
-              setChosen(last.credentials);
-              setFilling(filling + 1);
-            }}
-          />
+          <LastRun blueprint={blueprint} onRead={fillIn} />
           {failure && <FailureNote error={failure} />}
           {blueprint.credentials.map(({ slot, strategy }) => (
             <CredentialSelect

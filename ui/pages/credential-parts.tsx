@@ -77,7 +77,7 @@ export function CredentialActions({ of: credential }: { readonly of: Rejected })
   );
 }
 
-/** A link for the user to type the login anew, if this operator may give one out. */
+/** A link for the user to type the login again, if this operator may give one out. */
 export function NewLinkButton({
   of: { id, name },
   isPrimary = false,
@@ -96,7 +96,7 @@ export function NewLinkButton({
       label="New link for the user"
       isPrimary={isPrimary}
       of={`of ${name ?? id}`}
-      title="Ask the user for the login anew?"
+      title="Ask the user for the login again?"
       action="Create a link"
       isHarmless
       done="The session was created. Show its link, and give it to the user."

@@ -15,6 +15,7 @@ import { keyOf, useOperation, useRead } from "../api/queries.ts";
 import type { Review, RunGraphData } from "../parts/answers.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
+import { OUTWARD } from "../parts/outward.ts";
 import { usePageKey } from "../parts/page-key.ts";
 import { ReviewChanges } from "./review-changes.tsx";
 import type { ReviewDrafts } from "./review-drafts.ts";
@@ -113,9 +114,6 @@ function Effect(props: { readonly review: Review; readonly kept: number; readonl
     </Text>
   );
 }
-
-/** Types of nodes that may write to another system. */
-const OUTWARD: ReadonlySet<string> = new Set(["browser", "http", "loop"]);
 
 /** The nodes after one that may send to another system, by their names. */
 function sendersAfter({ nodes, edges }: RunGraphData, node: string): readonly string[] {

@@ -233,6 +233,24 @@ function TestLoginNote({ run }: { readonly run: Run }) {
   );
 }
 
+function UsedCredentials({ of: credentials }: { readonly of: Run["credentials"] }) {
+  const { may } = useSignedIn();
+  return (
+    <Stack gap={2}>
+      {credentials.map((each) => (
+        <span key={each.slot}>
+          <LinkIf to={!each.is_deleted && may("credential.read") && `/credentials/${each.credential_id}`}>
+            {each.name ?? each.credential_id}
+          </LinkIf>
+          <Text size="xs" c="dimmed" component="div">
+            {each.slot}, {each.strategy} version {each.strategy_version}
+          </Text>
+        </span>
+      ))}
+    </Stack>
+  );
+}
+
 function RunFacts({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
   return (
@@ -268,22 +286,7 @@ function RunFacts({ run }: { readonly run: Run }) {
         ],
         [
           "Credentials",
-          run.credentials.length === 0 ? null : (
-            <Stack key="credentials" gap={2}>
-              {run.credentials.map((each) => (
-                <span key={each.slot}>
-                  <LinkIf
-                    to={!each.is_deleted && may("credential.read") && `/credentials/${each.credential_id}`}
-                  >
-                    {each.name ?? each.credential_id}
-                  </LinkIf>
-                  <Text size="xs" c="dimmed" component="div">
-                    {each.slot}, {each.strategy} version {each.strategy_version}
-                  </Text>
-                </span>
-              ))}
-            </Stack>
-          ),
+          run.credentials.length === 0 ? null : <UsedCredentials key="credentials" of={run.credentials} />,
         ],
         ["Started by", run.started_by],
         ["Schedule", run.schedule],

@@ -56,7 +56,9 @@ export function valuesOfJson(fields: readonly SchemaField[], json: string): Read
   if (!isObject(read)) return {};
   const entries = fields.flatMap(({ name }): [string, string][] => {
     const value = read[name];
-    return value === undefined || value === null ? [] : [[name, String(value)]];
+    return ["string", "number", "boolean"].includes(typeof value)
+      ? [[name, `${value as string | number | boolean}`]]
+      : [];
   });
   return Object.fromEntries(entries);
 }

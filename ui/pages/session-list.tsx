@@ -4,8 +4,9 @@ import type { SessionStatus } from "#domain/credential-session.ts";
 import { SESSION_STATE_NAMES } from "#domain/labels/states.ts";
 import { listCredentialSessions } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import { AccountFilter, useListQuery } from "../parts/account-filter.tsx";
-import { DataTable } from "../parts/data-table.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -16,7 +17,51 @@ import { StateFilter } from "../parts/state-filter.tsx";
 import { Time } from "../parts/time.tsx";
 import { SessionState } from "./session-state.tsx";
 
+type Session = AnswerOf<typeof listCredentialSessions>["items"][number];
+
 const STATES = Object.entries(SESSION_STATE_NAMES) as readonly (readonly [SessionStatus, string])[];
+
+const COLUMNS: readonly Column<Session>[] = [
+  {
+    title: "Session",
+    cell: ({ id, name, metadata }) => (
+      <>
+        <Named
+          name={
+            <Anchor component={Link} href={`/sessions/${id}`} fw={600} size="sm">
+              {name ?? "No label"}
+            </Anchor>
+          }
+          id={id}
+          of={name ?? id}
+        />
+        <References of={metadata} />
+      </>
+    ),
+  },
+  {
+    title: "State",
+    cell: (session) => <SessionState of={session} />,
+  },
+  { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
+  { title: "Account", from: "md", cell: ({ account }) => account },
+  { title: "Created", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
+  {
+    title: "First opened",
+    from: "md",
+    cell: ({ opened_at: at }) => (at === null ? "not yet" : <Time at={at} />),
+  },
+  {
+    title: "Completed",
+    from: "md",
+    cell: ({ completed_at: at }) => (at === null ? "–" : <Time at={at} />),
+  },
+  {
+    title: "Expires",
+    from: "md",
+    cell: ({ completed_at: done, expires_at: at }) => (done === null ? <Time at={at} /> : "–"),
+  },
+];
 
 export function SessionListPage() {
   const [search] = useSearchParams();
@@ -45,53 +90,7 @@ export function SessionListPage() {
             </EmptyState>
           ) : (
             <>
-              <DataTable
-                name="Sessions"
-                rows={items}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    title: "Session",
-                    cell: ({ id, name, metadata }) => (
-                      <>
-                        <Named
-                          name={
-                            <Anchor component={Link} href={`/sessions/${id}`} fw={600} size="sm">
-                              {name ?? "No label"}
-                            </Anchor>
-                          }
-                          id={id}
-                          of={name ?? id}
-                        />
-                        <References of={metadata} />
-                      </>
-                    ),
-                  },
-                  {
-                    title: "State",
-                    cell: (session) => <SessionState of={session} />,
-                  },
-                  { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
-                  { title: "Account", from: "md", cell: ({ account }) => account },
-                  { title: "Created", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
-                  {
-                    title: "First opened",
-                    from: "md",
-                    cell: ({ opened_at: at }) => (at === null ? "not yet" : <Time at={at} />),
-                  },
-                  {
-                    title: "Completed",
-                    from: "md",
-                    cell: ({ completed_at: at }) => (at === null ? "–" : <Time at={at} />),
-                  },
-                  {
-                    title: "Expires",
-                    from: "md",
-                    cell: ({ completed_at: done, expires_at: at }) =>
-                      done === null ? <Time at={at} /> : "–",
-                  },
-                ]}
-              />
+              <DataTable name="Sessions" rows={items} keyOf={({ id }) => id} columns={COLUMNS} />
               <Pager next={next} />
             </>
           )

@@ -32,11 +32,23 @@ function Logins({
   );
 }
 
+/** Tells of a strategy how its logins go. */
+function useLogins() {
+  const { may } = useSignedIn();
+  const problems = useRead(listSecrets, { query: {} }, { enabled: may("secret.read") }).data?.problems ?? [];
+  const failing = useRead(readOverview, {}, { live: true }).data?.failing_logins ?? [];
+  return (strategy: { readonly account: string; readonly id: string }) => {
+    const isIts = (each: { readonly account: string; readonly strategy: string }): boolean =>
+      each.account === strategy.account && each.strategy === strategy.id;
+    const lacks = problems.some((each) => isIts(each) && each.kind !== "variable");
+    return <Logins of={failing.find(isIts)} lacks={lacks} />;
+  };
+}
+
 export function StrategyListPage() {
   const { may } = useSignedIn();
   const strategies = useRead(listStrategies, { query: useListQuery() });
-  const problems = useRead(listSecrets, {}, { enabled: may("secret.read") }).data?.problems ?? [];
-  const failing = useRead(readOverview, {}, { live: true }).data?.failing_logins ?? [];
+  const loginsOf = useLogins();
   return (
     <>
       <PageHead
@@ -82,15 +94,7 @@ export function StrategyListPage() {
                   {
                     title: "Logins at present",
                     from: "sm",
-                    cell: ({ account, id }) => (
-                      <Logins
-                        of={failing.find((each) => each.account === account && each.strategy === id)}
-                        lacks={problems.some(
-                          (each) =>
-                            each.account === account && each.strategy === id && each.kind !== "variable",
-                        )}
-                      />
-                    ),
+                    cell: loginsOf,
                   },
                   { title: "Published", from: "md", cell: ({ applied_at: at }) => <Time at={at} /> },
                 ]}

@@ -29,9 +29,10 @@ export function SystemPage() {
   );
 }
 
-function SystemParts({ system }: { readonly system: System }) {
+/** What is wrong, or that nothing is. */
+function Notes({ system }: { readonly system: System }) {
   return (
-    <Stack gap="xl">
+    <>
       {!system.workers.some(({ is_alive: isAlive }) => isAlive) && (
         <Note tone="bad" title="No healthy worker">
           Runs wait until there is one: start <code>latchkey serve</code> with the role <code>worker</code>.
@@ -72,6 +73,14 @@ function SystemParts({ system }: { readonly system: System }) {
           .
         </Note>
       )}
+    </>
+  );
+}
+
+function SystemParts({ system }: { readonly system: System }) {
+  return (
+    <Stack gap="xl">
+      <Notes system={system} />
       <Section title="Workers" isBare>
         <Workers workers={system.workers} />
       </Section>
@@ -127,7 +136,7 @@ const troublesOf = (system: System): readonly string[] =>
   Object.entries({
     workers: !system.workers.some(({ is_alive: isAlive }) => isAlive),
     browsers: waitsInVain(system),
-    mail: system.mail?.failure != null,
+    mail: system.mail !== null && system.mail.failure !== null,
     rows: system.refused_rows.length > 0,
     retention: system.purge_lag_seconds >= LAG_SECONDS_MAX,
   }).flatMap(([name, isTrouble]) => (isTrouble ? [name] : []));

@@ -63,7 +63,7 @@ export async function revokeSessionOf(
 }
 
 /**
- * A session like the one that collected a credential: for its user to type the login anew, which becomes a new credential. Its way
+ * A session like the one that collected a credential: for its user to type the login again, which becomes a new credential. Its way
  * back is left out if the account's document no longer allows it. Throws Problem 404, 409, 422.
  */
 export async function requestCredential(

@@ -109,7 +109,7 @@ export const requestCredential = defineOperation({
   id: "requestCredential",
   method: "post",
   path: "/credentials/{credentialId}/request",
-  summary: "Create a session for a credential's user to type the login anew",
+  summary: "Create a session for a credential's user to type the login again",
   description:
     "A session with the strategy, label, references and `return_url` of the one that collected the credential. What its user types becomes a new credential, and the account's backend is told of it as of any other. This one stays as it is.",
   permission: "session.manage",
