@@ -358,7 +358,7 @@ export class Worker {
     const { most, free } = await browsers.places();
     this.#hasBrowser = most > 0;
     const said = `${workerId} ${most}`;
-    if (said !== this.#saidBrowsers) await saveBrowsers(db, workerId, most);
+    if (said !== this.#saidBrowsers) await saveBrowsers(db, workerId, { most, network: browsers.network });
     this.#saidBrowsers = said;
     if (free === 0) return;
     const accountIds = await callToBrowsers(db, free);

@@ -28,7 +28,7 @@ let browser: Browser;
 let caller: Caller;
 
 before(async () => {
-  stage = await openOperatorStage();
+  stage = await openOperatorStage({ LATCHKEY_BROWSER_NETWORK: "own" });
   await stage.installation.apply("account: acme\nallowed_origins: [https://app.example.com]", ...BLUEPRINTS);
   caller = openCaller(stage.service.url, await stage.installation.createKey("acme"));
   admin = await stage.operator("admin");
@@ -142,6 +142,12 @@ test("the state of the installation, and the last hours in numbers", async () =>
     system.workers.map((worker: any) => [worker.is_alive, worker.runs]),
     [[true, 0]],
   );
+  const networks: unknown[] = [system.workers[0].browser_network];
+  for (const saved of ["false", "null"]) {
+    await stage.db.query(`update worker set own_browser_networks = ${saved}`);
+    networks.push((await good("readSystem", "/system")).body.workers[0].browser_network);
+  }
+  assert.deepEqual(networks, ["own", "host", null]);
   assert.deepEqual(
     system.queue.map((each: any) => [each.waits_for, each.runs]),
     [["review", 1]],

@@ -219,6 +219,7 @@ function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
 const NO_BROWSERS: EngineServices["browsers"] = {
   places: async () => ({ most: 0, free: 0 }),
   watchPlaces: () => {},
+  network: "host",
   open: async () => await Promise.reject(new Error("No browser is simulated.")),
   check: async () => await Promise.reject(new Error("No browser is simulated.")),
   sweep: async () => {},

@@ -197,8 +197,13 @@ function Workers({ workers }: { readonly workers: System["workers"] }) {
         {
           title: "Browsers",
           from: "sm",
-          cell: ({ browsers }) =>
-            browsers === 0 ? "None" : browsers === null ? "Not known" : `Up to ${browsers}`,
+          cell: ({ browsers, browser_network: network }) => {
+            if (browsers === null) return "Not known";
+            if (browsers === 0) return "None";
+            return network === "own"
+              ? `Up to ${browsers}, each in a network of its own`
+              : `Up to ${browsers}, in the machine’s network`;
+          },
         },
         { title: "Heartbeat", from: "xs", cell: ({ heartbeat_at: at }) => <Time at={at} /> },
         { title: "Started", from: "md", cell: ({ started_at: at }) => <Time at={at} /> },

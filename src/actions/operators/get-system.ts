@@ -46,6 +46,7 @@ export async function getSystem({
       is_alive: worker.isAlive,
       runs: worker.runs,
       browsers: worker.browsers,
+      browser_network: worker.browserNetwork,
     })),
     queue: waiting.map(({ reason, runs, oldestAt }) => ({
       waits_for: reason,

@@ -51,6 +51,12 @@ export const readSystem = defineOperation({
           }),
           runs: count("Runs that it is executing."),
           browsers: orNull(count("Browsers that it may run at once; 0: it has none. `null`: not known.")),
+          browser_network: orNull(
+            oneOf(
+              ["host", "own"] as const,
+              "The network of its browsers, `LATCHKEY_BROWSER_NETWORK`: `own`: each has one with nothing in it but the egress gate. `null`: not known.",
+            ),
+          ),
         }),
       ),
       queue: waiting,

@@ -1247,6 +1247,7 @@ CREATE OR REPLACE FUNCTION public.app_now()
  STABLE
 RETURN date_trunc('milliseconds'::text, statement_timestamp());
 
+  own_browser_networks boolean,
 CREATE OR REPLACE FUNCTION public.audit_entry_guard()
  RETURNS trigger
  LANGUAGE plpgsql

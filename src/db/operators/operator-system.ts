@@ -16,6 +16,8 @@ export interface SeenWorker {
   readonly runs: number;
   /** Browsers that it may run at once; 0: it has none; null: it has not said. */
   readonly browsers: number | null;
+  /** That of its browsers; null: it has not said. */
+  readonly browserNetwork: "host" | "own" | null;
 }
 
 export async function listSeenWorkers(db: Database, staleMs: number): Promise<readonly SeenWorker[]> {
@@ -26,7 +28,7 @@ export async function listSeenWorkers(db: Database, staleMs: number): Promise<re
          and exists (select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 1
            and database = (select oid from pg_database where datname = current_database())
            and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "isAlive",
-       browsers,
+       browsers, case own_browser_networks when true then 'own' when false then 'host' end as "browserNetwork",
        -- What has a lease is admitted: the index of leased runs.
        (select count(*)::int from run where lease_owner = worker.id and admitted_at is not null) as runs
      from worker order by started_at, worker.id`,

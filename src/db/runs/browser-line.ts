@@ -24,9 +24,17 @@ export async function callToBrowsers(db: Database, free: number): Promise<readon
   return rows.map(({ accountId }) => accountId);
 }
 
-/** Notes how many browsers the worker may run at once. */
-export async function saveBrowsers(db: Database, workerId: string, browsers: number): Promise<void> {
-  await db.query(`update worker set browsers = $2 where id = $1`, [workerId, browsers]);
+/** Notes how many browsers the worker may run at once, and in which network. */
+export async function saveBrowsers(
+  db: Database,
+  workerId: string,
+  { most, network }: { readonly most: number; readonly network: "host" | "own" },
+): Promise<void> {
+  await db.query(`update worker set browsers = $2, own_browser_networks = $3 where id = $1`, [
+    workerId,
+    most,
+    network === "own",
+  ]);
 }
 
 /** The runs that queue for a browser, and whether any worker has one. */

@@ -50,6 +50,8 @@ export interface BrowserCheck {
 }
 
 export interface Browsers {
+  /** The network in which they are started. */
+  readonly network: BrowserSettings["network"];
   places(): Promise<BrowserPlaces>;
   /** Calls back whenever a place is free and no run of this process waits for it. */
   watchPlaces(onFreed: () => void): void;
@@ -102,6 +104,7 @@ export function openBrowsers(options: {
     return browser;
   };
   return {
+    network: settings.network,
     places: async () => {
       const program = await find().catch(() => null);
       return program === null ? { most: 0, free: 0 } : { most: settings.max, free: places.free };
