@@ -32,7 +32,7 @@ async function writeOnce(context: NodeContext, config: BrowserConfig): Promise<W
     place: "the write of the steps",
     // What the steps would have read is not known.
     whenFound: [],
-    lookUp: verify === undefined ? null : async () => await isThere(context, verify),
+    lookUp: verify === undefined ? null : async () => await isThere(context, config, verify),
     onUnknown: config.on_unknown,
   };
   const known = (await context.writes.known(ORDINAL, 1)).get(ORDINAL);
@@ -118,6 +118,7 @@ const notExpired = (error: unknown): unknown =>
 /** `verify`: whether the write is there. Throws NodeFailure if the page does not say, because a write that is missing is done again. */
 async function isThere(
   context: NodeContext,
+  { evidence }: Pick<BrowserConfig, "evidence">,
   { steps, found, missing }: NonNullable<BrowserConfig["verify"]>,
 ): Promise<boolean> {
   try {
@@ -126,7 +127,8 @@ async function isThere(
       const after = async (means: StepsMeans): Promise<void> => {
         met = await whichHolds(means, [found, missing]);
       };
-      await doSteps(context, browser, { steps }, { after, root: ["verify", "steps"] });
+      const looked = { steps, evidence: evidence === "off" ? ("off" as const) : ("on_failure" as const) };
+      await doSteps(context, browser, looked, { after, root: ["verify", "steps"] });
       if (met < 0) throw new NodeFailure("verify: the page shows neither `found` nor `missing`.");
       return met === 0;
     });
