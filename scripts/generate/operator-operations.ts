@@ -7,6 +7,7 @@ import * as devices from "#contract/operator/devices.ts";
 import * as events from "#contract/operator/events.ts";
 import * as finding from "#contract/operator/finding.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
+import * as live from "#contract/operator/live.ts";
 import * as nodes from "#contract/operator/nodes.ts";
 import * as oidc from "#contract/operator/oidc.ts";
 import * as operators from "#contract/operator/operators.ts";
@@ -74,6 +75,8 @@ export const OPERATOR_OPERATIONS: readonly OperatorOperation[] = [
   runs.listResultRecords,
   runs.downloadResult,
   runs.readPicture,
+  live.watchRunPage,
+  live.readLivePicture,
   reviews.listReviews,
   reviews.readReview,
   reviews.listReviewRecords,

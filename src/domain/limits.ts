@@ -153,6 +153,9 @@ export const limits = {
   browserUploadBytesMax: 20 * 1_048_576,
   /** Pictures of `screenshot` steps; more are not kept. */
   browserPicturesMax: 20,
+  /** A live picture of a run's page: the PNG's size, and how long after its last request a dashboard counts as watching. */
+  livePictureBytesMax: 200_000,
+  livePictureWatchedMs: 6_000,
   browserNodeCharactersMax: 50_000_000,
   /** Margin of a login's lock over its timeout, so that the login ends before the lock does. */
   loginMarginMs: 10_000,

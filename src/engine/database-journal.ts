@@ -24,7 +24,14 @@ import { slotTaker } from "./waiting/take-slot.ts";
 
 /** The journal of a run in the service: every write checks the run's lease. */
 export function databaseJournal(
-  { db, news, fence, paces, clock }: Pick<EngineServices, "db" | "news" | "fence" | "paces" | "clock">,
+  {
+    db,
+    news,
+    fence,
+    paces,
+    clock,
+    liveViews,
+  }: Pick<EngineServices, "db" | "news" | "fence" | "paces" | "clock" | "liveViews">,
   run: Pick<ClaimedRun, "id" | "accountId" | "blueprintId" | "line" | "lostLeases" | "epoch">,
   lease: Lease,
   runClock: RunClock,
@@ -57,6 +64,7 @@ export function databaseJournal(
     },
     savePicture: async (blob) =>
       await retryWhileLocked(async () => await saveStepObject(db, lease, { accountId, blob })),
+    whileShown: async (browser, work) => await liveViews.during(lease, browser, work),
     listWrites: async (nodeId, first, count) => await listWrites(db, run.id, nodeId, first, count),
     // The journal is empty if no worker has executed the run before.
     listTurns: async (nodeIds, first, count) =>

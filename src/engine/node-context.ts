@@ -1,3 +1,4 @@
+import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import type { BlueprintNode } from "#domain/blueprint.ts";
 import type { BoundExpressions } from "#domain/expression.ts";
 import { limits } from "#domain/limits.ts";
@@ -28,6 +29,12 @@ const standStill =
     note("waited for a browser", { waitedMs: Math.round(run.services.clock.now() - beganMs) });
   };
 
+/** Work with a browser whose page operators may watch. */
+const shown =
+  <T>({ journal }: RunContext, work: (browser: StepBrowser) => Promise<T>) =>
+  async (browser: StepBrowser): Promise<T> =>
+    await journal.whileShown(browser, async () => await work(browser));
+
 /** The capabilities of one node, and nothing else: no database, no file, no secret. */
 export function nodeContext(
   run: RunContext,
@@ -57,7 +64,7 @@ export function nodeContext(
       await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
     browse: async (work, { downloadBytesMax } = {}) => {
       const means = { nets: bothNets(run.door, run.redact), downloadBytesMax, whileWaiting };
-      return await writes.toItsEnd(async (late) => await target.browse(late, means, work));
+      return await writes.toItsEnd(async (late) => await target.browse(late, means, shown(run, work)));
     },
     keepFile: async (bytes) => await run.scratch.keep(bytes),
     keepEvidence: async (evidence) => {

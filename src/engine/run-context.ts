@@ -1,3 +1,4 @@
+import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import type { Lease } from "#db/runs/lease.ts";
 import type { PollPlace } from "#db/runs/polls.ts";
 import type { FinishedStep } from "#db/runs/run-steps.ts";
@@ -90,6 +91,8 @@ export interface RunJournal {
   saveSource(nodeId: string, blob: StoredObject): Promise<boolean>;
   /** Adds the object of a picture to the run's. */
   savePicture(blob: StoredObject): Promise<boolean>;
+  /** Does `work` with the browser of a node, whose page operators may watch meanwhile. */
+  whileShown<T>(browser: Pick<StepBrowser, "picture">, work: () => Promise<T>): Promise<T>;
   /** The begun writes of a node with these ordinals. */
   listWrites(nodeId: string, first: number, count: number): Promise<readonly StoredWrite[]>;
   /** The outputs of these loop steps for the records with these ordinals. */

@@ -12,6 +12,7 @@ import type { Gate } from "#outbound/gate.ts";
 import type { Mailer } from "#outbound/mailer.ts";
 import type { Vault } from "#vault/vault.ts";
 import type { HandleMac } from "./redaction/handles.ts";
+import type { LiveViews } from "./live-views.ts";
 import type { LoginTurns } from "./login/login-turns.ts";
 import type { Paces } from "./waiting/paces.ts";
 import type { SelfFence } from "./self-fence.ts";
@@ -29,6 +30,7 @@ export interface EngineServices {
   readonly fence: SelfFence;
   readonly loginTurns: LoginTurns;
   readonly paces: Paces;
+  readonly liveViews: LiveViews;
   /** For Blueprints. */
   readonly expressions: Evaluator;
   /** Only for logins: no author's expression ever shares a thread with a secret. */

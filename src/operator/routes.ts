@@ -12,6 +12,7 @@ import * as ofOidc from "#contract/operator/oidc.ts";
 import * as ofOperators from "#contract/operator/operators.ts";
 import * as ofProposals from "#contract/operator/proposals.ts";
 import * as ofReviews from "#contract/operator/reviews.ts";
+import * as ofLive from "#contract/operator/live.ts";
 import * as ofNodes from "#contract/operator/nodes.ts";
 import * as ofRuns from "#contract/operator/runs.ts";
 import * as ofSchedules from "#contract/operator/schedules.ts";
@@ -128,6 +129,8 @@ function addWork({ route }: Adder): void {
   route(ofRuns.listResultRecords, runs.getResultRecords);
   route(ofRuns.downloadResult, runs.getResultFile);
   route(ofRuns.readPicture, runs.getPicture);
+  route(ofLive.watchRunPage, runs.postLive);
+  route(ofLive.readLivePicture, runs.getLivePicture);
 
   route(ofReviews.listReviews, reviews.getReviews);
   route(ofReviews.readReview, reviews.getReview);

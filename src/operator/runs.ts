@@ -3,11 +3,13 @@ import * as runs from "#actions/operators/list-runs.ts";
 import { getRunGraph } from "#actions/operators/get-run-graph.ts";
 import * as nodes from "#actions/operators/run-nodes.ts";
 import { searchAll } from "#actions/operators/search.ts";
+import * as live from "#actions/operators/watch-run-page.ts";
 import * as again from "#actions/operators/run-again.ts";
 import * as results from "#actions/operators/get-result.ts";
 import { attachment } from "#domain/download.ts";
 import { mayDo } from "#domain/operator.ts";
 import type * as contract from "#contract/operator/runs.ts";
+import type * as ofLive from "#contract/operator/live.ts";
 import type * as ofNodes from "#contract/operator/nodes.ts";
 import type * as ofFinding from "#contract/operator/finding.ts";
 import type { Handler } from "./context.ts";
@@ -82,6 +84,12 @@ export const getResultFile: Handler<typeof contract.downloadResult> = async (
   reply.headers({ "Content-Type": contentType, "Content-Disposition": attachment(filename) });
   return bytes;
 };
+
+export const postLive: Handler<typeof ofLive.watchRunPage> = async ({ services }, { params }) =>
+  await live.watchRunPage(services, params["runId"] ?? "");
+
+export const getLivePicture: Handler<typeof ofLive.readLivePicture> = async ({ services }, { params }) =>
+  await live.openLivePicture(services, params["runId"] ?? "");
 
 export const getPicture: Handler<typeof contract.readPicture> = async ({ services }, { params }) =>
   await runs.readPicture(services, {

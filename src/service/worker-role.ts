@@ -7,6 +7,7 @@ import { openSession, type DatabaseSource } from "#db/connection/pool.ts";
 import { LoginTurns } from "#engine/login/login-turns.ts";
 import { SelfFence } from "#engine/self-fence.ts";
 import type { EngineServices } from "#engine/services.ts";
+import { LiveViews } from "#engine/live-views.ts";
 import { Paces } from "#engine/waiting/paces.ts";
 import { openEvaluator } from "#expressions/evaluator.ts";
 import { openAppendLog } from "#lib/append-log.ts";
@@ -86,6 +87,7 @@ function openEngine(config: Config, services: WorkerServices): EngineServices {
     fence: new SelfFence(systemClock),
     loginTurns: new LoginTurns(systemClock),
     paces: new Paces(services.db, systemClock),
+    liveViews: new LiveViews(services),
     expressions: openEvaluator({ threads: 1 }),
     loginExpressions: services.loginExpressions,
     clientSecret: services.clientSecret,

@@ -14,6 +14,7 @@ import {
   deleteOldEvents,
   deleteOrphanedDeliveries,
 } from "#db/webhooks/webhook-deliveries.ts";
+import { deleteUnwatched } from "#db/runs/live-pictures.ts";
 import { freeJobs, freeOrphanedJobs, savePoolIds } from "#db/runs/workers.ts";
 import { deleteOldFires } from "#db/schedules/schedule-fires.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -179,6 +180,7 @@ export class Chores {
     await logFailure(log, async () => await purgeOldRuns(this.#services));
     await logFailure(log, async () => await noteExpired(this.#services));
     await logFailure(log, async () => await deleteOldKeys(db));
+    await logFailure(log, async () => await deleteUnwatched(db));
     await logFailure(log, async () => await addUpStoredBytes(db));
     await logFailure(log, async () => {
       while (

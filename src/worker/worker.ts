@@ -42,6 +42,7 @@ const CALL_TO_BROWSERS_EVERY_MS = 1_000;
 const PASS_TIMERS_EVERY_MS = 1_000;
 const FIRE_SCHEDULES_EVERY_MS = 1_000;
 const INDEX_RUNS_EVERY_MS = 1_000;
+const LIVE_PICTURES_EVERY_MS = 1_000;
 const REJOIN_EVERY_MS = 1_000;
 const SWEEP_SCRATCH_EVERY_MS = 10 * 60_000;
 /** Consecutive polls without a quarantined run after which a quarantine process ends. */
@@ -163,6 +164,7 @@ export class Worker {
   async #takeRuns(): Promise<void> {
     this.#every(WATCH_EVERY_MS, () => this.#watch());
     this.#every(RECONCILE_EVERY_MS, () => this.#reconcile());
+    this.#every(LIVE_PICTURES_EVERY_MS, () => this.#services.liveViews.look());
     // Only hints, so that a run that was triggered or cancelled anywhere begins or stops immediately; otherwise the next poll finds it.
     const stop = (runIds: readonly string[]): void => void this.#logFailure(() => this.#stopRuns(runIds));
     const ofRuns: ChangeListener = {

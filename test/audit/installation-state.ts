@@ -9,6 +9,7 @@ const RESTLESS = [
   "audit_chain",
   "audit_entry",
   "event_listener",
+  "live_picture",
   "operator_oidc_attempt",
   "operator_throttle",
   "review_presence",

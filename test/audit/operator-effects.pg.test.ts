@@ -324,6 +324,7 @@ const EFFECTS: Readonly<Record<string, Effect | string>> = {
     actions: ["config.apply"],
     ask: async () => await asAdmin({ account: "acme" }, { name: `Acme ${made++}` }),
   },
+  watchRunPage: "it changes nothing but that pictures of the page are taken, for a few seconds",
   noteAtReview: "it changes nothing but who is shown at a review, for a minute",
   checkConfig: "it changes nothing",
   previewForm: "it changes nothing",

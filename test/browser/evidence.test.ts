@@ -1,8 +1,11 @@
 // docs/browser.md#when-a-step-fails: what operators see of a page, on a real browser: no secret and no value of a field.
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { StepFailure } from "#answers/browser/step-failure.ts";
+import { limits } from "#domain/limits.ts";
 import type { NewEvidence } from "#domain/page-evidence.ts";
+import { browseAs } from "#engine/login/browse.ts";
 import { readPng, writePng } from "#lib/png.ts";
 import { openTarget, type Target } from "../documents/target.ts";
 import { doSteps, openStage, type Stage } from "./stage.ts";
@@ -59,6 +62,11 @@ let stage: Stage;
 before(async () => {
   target = await openTarget();
   target.on("GET /page", { html: PAGE });
+  target.on("GET /other", { html: "<!doctype html><title>Other</title><h1>Nothing here</h1>" });
+  target.on("GET /noise", {
+    html: `<!doctype html><style>body { margin: 0 } img { width: 1280px; height: 720px; image-rendering: pixelated }</style>
+      <img src="data:image/png;base64,${writePng({ width: 640, height: 360, rgb: randomBytes(640 * 360 * 3) }).toString("base64")}">`,
+  });
   stage = await openStage(target.url, undefined, [SECRET]);
 });
 after(async () => {
@@ -103,8 +111,14 @@ test("a failed step has the page's outline, console and refused requests, withou
   for (const hidden of [SECRET, "typed-4711", "typed by hand", "in-the-query"])
     assert.ok(!JSON.stringify(texts).includes(hidden), hidden);
   assert.ok(picture !== null, "the page stands still");
-  const { width, height, rgb } = readPng(picture);
+  const { width, height } = readPng(picture);
   assert.deepEqual([width, height], [1280, 720]);
+  checkCovered(picture);
+});
+
+/** Only the covers are seen of what is secret, and the rest of the page is shown. */
+function checkCovered(png: Buffer): void {
+  const { width, rgb } = readPng(png);
   const colorsOf = (left: number, top: number, right: number, bottom: number): Set<number> => {
     const colors = new Set<number>();
     for (let y = top; y < bottom; y += 1)
@@ -116,6 +130,46 @@ test("a failed step has the page's outline, console and refused requests, withou
     assert.deepEqual(shown, [0x868e96], `only the cover is seen of ${way}`);
   }
   assert.ok(colorsOf(400, 40, 700, 120).size > 5, "what is not secret is shown");
+}
+
+test("a live picture is covered like one of evidence, and is of the page and step that were begun last", async () => {
+  await stage.browse(async (browser) => {
+    assert.equal(await browser.picture(), null, "nothing was begun");
+    await doSteps(browser, [{ goto: "/page" }, { wait: { for: "100ms" } }]);
+    const live = await browser.picture();
+    assert.equal(live?.step, "steps[1] (wait 100ms)");
+    checkCovered(live.png);
+  });
+});
+
+test("there is no live picture where a session has ended, in a login, or where `evidence` is off", async () => {
+  const means = { ...stage.means, expired: { visible: { role: "heading", name: "Accounts" } } };
+  const signal = new AbortController().signal;
+  await browseAs(means, signal, async (browser) => {
+    await doSteps(browser, [{ goto: "/other" }]);
+    assert.notEqual(await browser.picture(), null);
+    await assert.rejects(doSteps(browser, [{ goto: "/page" }]), StepFailure);
+    assert.equal(await browser.picture(), null);
+    await doSteps(browser, [{ goto: "/other" }]);
+    assert.notEqual(await browser.picture(), null);
+  });
+  await stage.browse(async (browser) => {
+    await doSteps(browser, [{ goto: "/other" }], { looks: false });
+    assert.equal(await browser.picture(), null);
+  });
+  await stage.logIn(async (browser) => {
+    await doSteps(browser, [{ goto: "/other" }], { place: "login" });
+    assert.equal(await browser.picture(), null);
+  });
+});
+
+test("a live picture of more than 200 kB is made smaller", async () => {
+  const png = await stage.browse(async (browser) => {
+    await doSteps(browser, [{ goto: "/noise" }]);
+    return (await browser.picture())?.png ?? Buffer.alloc(0);
+  });
+  assert.ok(png.length > 0 && png.length <= limits.livePictureBytesMax, `${png.length} bytes`);
+  assert.ok(readPng(png).width < 1280);
 });
 
 test("there is no picture of a page that does not stand still", async () => {

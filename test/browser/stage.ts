@@ -67,7 +67,11 @@ const evaluator = openEvaluator();
 export async function doSteps(
   browser: StepBrowser,
   steps: readonly StepConfig[],
-  { place = "node", variables = {} }: { place?: StepsMeans["place"]; variables?: JsonObject } = {},
+  {
+    place = "node",
+    variables = {},
+    looks = true,
+  }: { place?: StepsMeans["place"]; variables?: JsonObject; looks?: boolean } = {},
 ): Promise<{
   readonly rows: readonly JsonObject[];
   readonly fields: JsonObject;
@@ -86,7 +90,7 @@ export async function doSteps(
         file: async () => await Promise.reject(new Error("no node")),
       },
       render: async (template) => await evaluator.bind(variables).render(template),
-      looks: true,
+      looks,
       begin: (step) => void begun.push(step),
     },
     steps,

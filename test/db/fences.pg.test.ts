@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import type { Lease } from "#db/runs/lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { leaveQueue, joinQueue } from "#db/runs/lines.ts";
+import { saveLivePicture } from "#db/runs/live-pictures.ts";
 import { notePoll, waitForPoll } from "#db/runs/polls.ts";
 import { takeRetry } from "#db/runs/retry-budget.ts";
 import {
@@ -33,6 +34,7 @@ const TABLES = [
   "run_turn",
   "run_poll",
   "run_write",
+  "live_picture",
   "run_result",
   "blob",
   "review",
@@ -43,7 +45,7 @@ interface Case {
   /** Other than a run that is running, with nothing in its journal. */
   readonly run?: "queued" | "running";
   /** The entry that the function changes, begun under the lease. */
-  readonly entry?: "run_step" | "run_poll" | "run_write";
+  readonly entry?: "run_step" | "run_poll" | "run_write" | "live_picture";
   /** Only the entry's own epoch fences it: its truth does not depend on who has the run now. */
   readonly fencedByEntryAlone?: true;
   readonly call: (db: Database, lease: Lease, unique: string) => Promise<unknown>;
@@ -114,6 +116,10 @@ const CASES: Readonly<Record<string, Case>> = {
         filename: null,
         contentType: null,
       }),
+  },
+  saveLivePicture: {
+    entry: "live_picture",
+    call: async (db, lease) => await saveLivePicture(db, lease, "steps[0]", Buffer.from("a picture")),
   },
   notePoll: {
     call: async (db, lease) =>
@@ -207,6 +213,11 @@ async function plant({ run: status = "running", entry }: Case): Promise<Lease> {
         lease.runId,
         NODE,
       ]);
+    if (entry === "live_picture")
+      await tx.query(
+        `insert into live_picture (run_id, watched_until) values ($1, app_now() + interval '1 hour')`,
+        [lease.runId],
+      );
     if (entry === "run_write")
       await tx.query(
         `insert into run_write (account_id, run_id, node_id, ordinal, status, epoch) values ($1, $2, $3, 0, 'started', $4)`,
@@ -260,8 +271,8 @@ for (const [name, fenced] of Object.entries(CASES)) {
   }
 
   const { entry } = fenced;
-  // A poll has no epoch of its own: what it says, when the first answer would not do, is the same no matter which worker has the run.
-  if (entry !== undefined && entry !== "run_poll") {
+  // A poll has no epoch of its own: what it says is the same no matter which worker has the run. Nor has a live picture, of which only the last counts.
+  if (entry !== undefined && entry !== "run_poll" && entry !== "live_picture") {
     test(`${name} leaves an entry alone that another lease has begun`, async () => {
       const lease = await plant(fenced);
       await database.db.query(`update ${entry} set epoch = epoch + 1 where run_id = $1`, [lease.runId]);

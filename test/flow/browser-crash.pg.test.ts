@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { watchRun } from "#db/runs/live-pictures.ts";
 import type { Failpoint } from "#lib/failpoint.ts";
 import { openProgram } from "../browser/program.ts";
 import { eventually, until } from "../eventually.ts";
@@ -41,6 +42,17 @@ nodes:
     type: browser
     steps:
       - goto: ${target}/page
+      - extract: { fields: { title: h1 } }
+  - { id: out, type: output, refKey: out, from: read }`,
+  `blueprint: stays
+account: acme
+hosts: ["${target}"]
+nodes:
+  - id: read
+    type: browser
+    steps:
+      - goto: ${target}/page
+      - wait: { for: 10s }
       - extract: { fields: { title: h1 } }
   - { id: out, type: output, refKey: out, from: read }`,
   `blueprint: writes
@@ -224,6 +236,30 @@ testInAll(
       }
       for (const each of [zombie, other]) await each.end("SIGKILL");
     }
+  },
+);
+
+testInAll(
+  "the rows of a worker that is taken over (runs/live-pictures)",
+  "the picture of a page whose worker is killed while somebody watches is gone when the run is taken over",
+  {},
+  async () => {
+    const { db } = installation.database;
+    const dying = await installation.serveProcess();
+    const { body } = await openCaller(dying.url, key).post("/blueprints/stays/trigger", {});
+    const countPictures = async (): Promise<number> =>
+      (await db.query("select 1 from live_picture where png is not null")).length;
+    await until("a picture is there", async () => {
+      await watchRun(db, body.id, 5_000);
+      return (await countPictures()) === 1;
+    });
+    await dying.end("SIGKILL");
+    assert.equal(await countPictures(), 1);
+    const other = await installation.serveProcess();
+    await until("it is gone", async () => (await countPictures()) === 0);
+    assert.equal((await openCaller(other.url, key).waitForRun(body.id, 60_000)).body.status, "completed");
+    assert.deepEqual(await db.query("select 1 from live_picture"), []);
+    await other.end("SIGKILL");
   },
 );
 

@@ -20,6 +20,7 @@ import { must } from "#lib/assert.ts";
 import type { Bench } from "../documents/bench.ts";
 import { findViolations } from "../invariants.ts";
 import type { Plant } from "./plants-of-accounts.ts";
+import { ofLivePictures } from "./plants-of-live-pictures.ts";
 import { plantsOf } from "./plants.ts";
 import { openWorkload, work, type Left } from "./workload.ts";
 
@@ -65,7 +66,7 @@ async function plant({ sql }: Plant): Promise<readonly InvariantFinding[]> {
 
 test("every check of rows finds the violation that is planted for it, and no other does", async (t) => {
   assert.deepEqual(await plant({ check: "", place: "", sql: [] }), [], "healthy before");
-  const plants = plantsOf(left);
+  const plants = [...plantsOf(left), ...ofLivePictures(left)];
   for (const each of plants) {
     await t.test(`${each.check}: ${each.place}`, async () => {
       const found = await plant(each);

@@ -63,6 +63,8 @@ const MATRIX: Readonly<Record<string, string>> = {
   listResultRecords: "admin operator reviewer",
   downloadResult: "admin operator reviewer",
   readPicture: "admin operator reviewer",
+  watchRunPage: "admin operator reviewer",
+  readLivePicture: "admin operator reviewer",
   listReviews: "admin operator reviewer viewer",
   readReview: "admin operator reviewer viewer",
   listReviewRecords: "admin operator reviewer",

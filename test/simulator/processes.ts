@@ -10,6 +10,7 @@ import { guardRows } from "#db/signing/signed-rows.ts";
 import { LoginTurns } from "#engine/login/login-turns.ts";
 import { SelfFence } from "#engine/self-fence.ts";
 import type { EngineServices } from "#engine/services.ts";
+import { LiveViews } from "#engine/live-views.ts";
 import { Paces } from "#engine/waiting/paces.ts";
 import type { Evaluator } from "#expressions/evaluator.ts";
 import { limits } from "#domain/limits.ts";
@@ -183,6 +184,7 @@ function engineOf(around: Surroundings, { self, db, news, log }: Parts): EngineS
     fence: new SelfFence(self.clock),
     loginTurns: new LoginTurns(self.clock),
     paces: new Paces(db, self.clock),
+    liveViews: new LiveViews({ db, log }),
     expressions: trackedExpressions(stage.expressions, world),
     loginExpressions: trackedExpressions(stage.expressions, world),
     clientSecret: async () => await Promise.reject(new Error("No client secret is simulated.")),
@@ -217,9 +219,9 @@ function trackedExpressions(evaluator: Evaluator, { work }: World): Evaluator {
 }
 
 const NO_BROWSERS: EngineServices["browsers"] = {
+  network: "host",
   places: async () => ({ most: 0, free: 0 }),
   watchPlaces: () => {},
-  network: "host",
   open: async () => await Promise.reject(new Error("No browser is simulated.")),
   check: async () => await Promise.reject(new Error("No browser is simulated.")),
   sweep: async () => {},

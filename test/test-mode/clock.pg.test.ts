@@ -32,6 +32,8 @@ const UNMOVED: Readonly<Record<string, string>> = {
   "credential.login_until": "a lease",
   "credential.login_locked_until": "a lock",
   "event_listener.ends_at": "a connection",
+  "live_picture.taken_at": "when somebody looks at a run",
+  "live_picture.watched_until": "when somebody looks at a run",
   "oauth_attempt.expires_at": "no login of test mode is OAuth's",
   "oauth_token.expires_at": "no login of test mode is OAuth's",
   "proposal.expires_at": "no document of a test account is proposed",
@@ -53,7 +55,7 @@ test("every column of time of what belongs to an account is moved, has happened,
   const schema = readFileSync(new URL("../../src/db/migrations/schema.sql", import.meta.url), "utf8");
   const columns = [...schema.matchAll(/create table (\w+) \((.*?)\n\)/gs)].flatMap(
     ([, table = "", body = ""]) =>
-      /^ {2}account_id text/m.test(body) || ["run_timer", "review_presence"].includes(table)
+      /^ {2}account_id text/m.test(body) || ["run_timer", "review_presence", "live_picture"].includes(table)
         ? [...body.matchAll(/^ {2}(\w+) timestamp/gm)].map(([, column = ""]) => `${table}.${column}`)
         : [],
   );

@@ -8,6 +8,7 @@ import type * as devices from "#contract/operator/devices.ts";
 import type * as events from "#contract/operator/events.ts";
 import type * as finding from "#contract/operator/finding.ts";
 import type * as keys from "#contract/operator/keys.ts";
+import type * as live from "#contract/operator/live.ts";
 import type * as nodes from "#contract/operator/nodes.ts";
 import type * as oidc from "#contract/operator/oidc.ts";
 import type * as operators from "#contract/operator/operators.ts";
@@ -115,6 +116,8 @@ export const readPicture = endpoint<typeof runs.readPicture>(
   "get",
   "/runs/{runId}/nodes/{node}/pictures/{index}",
 );
+export const watchRunPage = endpoint<typeof live.watchRunPage>("post", "/runs/{runId}/live");
+export const readLivePicture = endpoint<typeof live.readLivePicture>("get", "/runs/{runId}/live/picture");
 export const listReviews = endpoint<typeof reviews.listReviews>("get", "/reviews");
 export const readReview = endpoint<typeof reviews.readReview>("get", "/reviews/{reviewId}");
 export const listReviewRecords = endpoint<typeof reviews.listReviewRecords>(

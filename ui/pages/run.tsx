@@ -17,6 +17,7 @@ import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
 import { MetadataChips } from "../parts/metadata-chips.tsx";
 import { countRecords, ReviewDeadline } from "./review-list.tsx";
+import { LivePage } from "./live-page.tsx";
 import { PurgeButton, RunActions } from "./run-actions.tsx";
 import { DurationSplit } from "./run-duration.tsx";
 import { RunFailure } from "./run-failure.tsx";
@@ -80,6 +81,7 @@ function RunDetail({ run }: { readonly run: Run }) {
       </PageHead>
       <Stack gap="xl">
         <RunNotes run={run} />
+        <LivePage run={run} />
         <Section title="About" actions={<PurgeButton run={run} />}>
           <Stack gap="md">
             <DurationSplit of={run} />

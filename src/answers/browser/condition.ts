@@ -119,9 +119,14 @@ export async function untilOne(
 
 /** Nothing else of the page will come. */
 export async function throwIfExpired(run: StepRun): Promise<void> {
-  const { expired } = run.browser;
-  if (expired !== null && (await settled(run, expired)))
+  if (await isExpired(run))
     throw new StepFailure("expired", "the page says that the session has ended (`expired`)");
+}
+
+/** Whether the page says that the session has ended. */
+export async function isExpired(run: StepRun): Promise<boolean> {
+  const { expired } = run.browser;
+  return expired !== null && (await settled(run, expired));
 }
 
 /** While a page is replaced by the next one there is nothing to look at: not an error, but not true either. */

@@ -9,7 +9,7 @@ import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { StepConfig, StepPlace, StepRun, StepSink, UploadedFile } from "./define-step.ts";
 import type { ConditionConfig } from "./condition-config.ts";
-import { throwIfExpired, untilOne } from "./condition.ts";
+import { isExpired, throwIfExpired, untilOne } from "./condition.ts";
 import { explainFailure, type Focus } from "./explain-failure.ts";
 import { locate, locatorJson, type LocatorConfig } from "./locator.ts";
 import type { StepBrowser } from "./step-browser.ts";
@@ -101,7 +101,14 @@ async function runStep(means: StepsMeans, within: StepRun, step: StepConfig): Pr
   const config = step[name] as never;
   const words = `${name} ${describe?.(config) ?? ""}`.trim();
   await failpoint("browser.before_step");
-  means.begin?.(`${formatPath(within.path)} (${words})`, within.path);
+  const place = `${formatPath(within.path)} (${words})`;
+  means.begin?.(place, within.path);
+  if (means.looks)
+    within.browser.begin({
+      step: place,
+      page: within.page,
+      isExpired: async () => await isExpired(within),
+    });
   const focus: Focus = { written: null, rendered: null, found: null };
   const run: StepRun = {
     ...within,
@@ -114,8 +121,7 @@ async function runStep(means: StepsMeans, within: StepRun, step: StepConfig): Pr
     },
     show: async () => {
       const look = await within.browser.look(within.page, null);
-      const step = `${formatPath(within.path)} (${words})`;
-      if (look !== null) await means.keep?.({ reason: "screenshot", step, ...look });
+      if (look !== null) await means.keep?.({ reason: "screenshot", step: place, ...look });
     },
     steps: async (list, path, change = {}) => await runList(means, { ...within, ...change }, list, path),
   };

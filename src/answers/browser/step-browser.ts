@@ -12,6 +12,21 @@ export interface RefusedRequest {
 /** What a page shows at one moment. */
 export type PageLook = Omit<NewEvidence, "reason" | "step">;
 
+/** A step that is in progress. */
+export interface BegunStep {
+  /** Described with the document's text. */
+  readonly step: string;
+  readonly page: Page;
+  /** Whether the page says that the session has ended. */
+  isExpired(): Promise<boolean>;
+}
+
+/** What a page shows while a step is done in it. */
+export interface LivePicture {
+  readonly step: string;
+  readonly png: Buffer;
+}
+
 /** A browser of one run with one page, as steps see it. The engine opens it, behind the egress gate. */
 export interface StepBrowser {
   readonly page: Page;
@@ -35,6 +50,13 @@ export interface StepBrowser {
    * does not answer, or it is not known what is secret.
    */
   look(page: Page, marked: Locator | null): Promise<PageLook | null>;
+  /** Says that a step begins: of its page there may be live pictures. */
+  begin(step: BegunStep): void;
+  /**
+   * A picture of the page of the current step, covered like that of `look`. Null: `look` would have none, it is the page of a session that
+   * has ended, nothing was begun, or the browser is that of a login.
+   */
+  picture(): Promise<LivePicture | null>;
   /** What the page shows when the session has ended; null: it is not known. */
   readonly expired: ConditionConfig | null;
   /** Why the browser ended before it was closed; null: it did not. */

@@ -59,5 +59,5 @@ export const evidenceSchema = <const Choice extends "on_failure" | "always" | "o
   choices: readonly Choice[],
 ) =>
   Type.Enum(choices, {
-    description: `When operators see what the page showed: a picture with everything covered that may be secret, an outline, errors of its console and refused requests. ${choices.some((choice) => choice === "always") ? "`always`: also when the steps are done. " : ""}Default: on_failure.`,
+    description: `When operators see what the page showed: a picture with everything covered that may be secret, an outline, errors of its console and refused requests. ${choices.some((choice) => choice === "always") ? "`always`: also when the steps are done. `off`: never, nor while it runs. " : ""}Default: on_failure.`,
   });

@@ -9,10 +9,10 @@ export interface CopiedTable {
 }
 
 /**
- * Not copied: the list of migrations, which a restore makes itself, and the job queue's own schema, whose jobs are chores of the service
- * that any start makes again.
+ * Not copied: the list of migrations, which a restore makes itself; pictures of pages, which are shown for seconds; and the job queue's own
+ * schema, whose jobs are chores of the service that any start makes again.
  */
-const LEFT_OUT = ["schema_migration"];
+const LEFT_OUT = ["schema_migration", "live_picture"];
 
 /** All tables, each after those to which its rows refer. */
 export async function listTables(client: pg.ClientBase): Promise<readonly CopiedTable[]> {

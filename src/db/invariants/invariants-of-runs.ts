@@ -78,6 +78,14 @@ export const RUN_CHECKS: readonly RowCheck[] = [
   ),
   check(
     "V2",
+    "run_shown_after_end",
+    "it ended more than an hour ago, but the last picture of its page is still there",
+    `select 'run ' || run.id as place from live_picture join run on run.id = run_id
+     where png is not null and run.ended_at < app_now() - interval '1 hour' and exists (select from worker where started_at < app_now() - interval '1 hour')`,
+    "check the workers' log for the task `housekeeping`",
+  ),
+  check(
+    "V2",
     "run_parked",
     "it waits for a person or in a queue, but its state says otherwise or it still holds a worker or slot",
     ofRuns(`ended_at is null and (parked_at is not null and line is null) <> (progress_step = 'awaiting_review')
@@ -242,7 +250,7 @@ export const RUN_CHECKS: readonly RowCheck[] = [
       or metadata <> convert_to('{}', 'UTF8') or ignored_keys <> convert_to('[]', 'UTF8')
       or exists (select from run_input where run_id = run.id) or exists (select from run_result where run_id = run.id)
       or exists (select from run_step where run_id = run.id) or exists (select from run_write where run_id = run.id)
-      or exists (select from run_poll where run_id = run.id) or exists (select from run_turn where run_id = run.id)
+      or exists (select from live_picture where run_id = run.id and png is not null) or exists (select from run_poll where run_id = run.id) or exists (select from run_turn where run_id = run.id)
       or exists (select from review where run_id = run.id) or exists (select from blob where run_id = run.id))`),
     "if a backup was restored, purge it again: update run set purged_at = null where id = …; the worker does the rest",
   ),

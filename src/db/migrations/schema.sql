@@ -379,6 +379,17 @@ create table installation (
   constraint installation_signing_key_print_check CHECK ((octet_length(signing_key_print) = 32))
 );
 
+create table live_picture (
+  run_id text not null,
+  watched_until timestamp with time zone not null,
+  step text,
+  png bytea,
+  taken_at timestamp with time zone,
+  constraint live_picture_pkey PRIMARY KEY (run_id),
+  constraint live_picture_size CHECK ((octet_length(png) <= 200000)),
+  constraint live_picture_whole CHECK ((num_nonnulls(step, png, taken_at) = ANY (ARRAY[0, 3])))
+) -- unlogged;
+
 create table login_session (
   account_id text not null,
   credential_id text not null,
@@ -1236,6 +1247,7 @@ create table worker (
   beats bigint default 0 not null,
   server text default ''::text not null,
   browsers integer,
+  own_browser_networks boolean,
   constraint worker_pkey PRIMARY KEY (id),
   constraint worker_lock_key_key UNIQUE (lock_key),
   constraint worker_browsers CHECK ((browsers >= 0))
@@ -1247,7 +1259,6 @@ CREATE OR REPLACE FUNCTION public.app_now()
  STABLE
 RETURN date_trunc('milliseconds'::text, statement_timestamp());
 
-  own_browser_networks boolean,
 CREATE OR REPLACE FUNCTION public.audit_entry_guard()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -38,6 +38,8 @@ const purge = (due: string): string => `with due as (
     delete from run_turn using due where run_id = due.id
   ), poll as (
     delete from run_poll using due where run_id = due.id
+  ), live as (
+    delete from live_picture using due where run_id = due.id
   ), searched as (
     delete from run_search using due where run_id = due.id
   ), step as (

@@ -118,13 +118,14 @@ export async function takeOverDeadWorkers(
     await failpoint("worker.before_take_over");
     const ids = dead.map((worker) => worker.id);
     // In the order of the batches that write under leases, to avoid deadlocks.
-    const runs = await tx.query<{ accountId: string }>(
+    const runs = await tx.query<{ id: string; accountId: string }>(
       `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
          lost_leases = lost_leases + (${IS_OF_SERVER})::int
        from worker where worker.id = run.lease_owner
-         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.account_id as "accountId"`,
+         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.id, run.account_id as "accountId"`,
       [ids],
     );
+    await tx.query(`delete from live_picture where run_id = any($1)`, [runs.map(({ id }) => id)]);
     await tx.query(`select graphile_worker.force_unlock_workers($1::text[])`, [
       dead.flatMap((worker) => worker.poolIds),
     ]);

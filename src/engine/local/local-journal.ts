@@ -23,6 +23,17 @@ export interface LocalRules {
   readonly isReplayed: boolean;
 }
 
+/** What only a run of the service records, for operators or for after a crash. */
+const NOT_KEPT = {
+  moveStep: async () => true,
+  startStep: async () => true,
+  savePicture: async () => true,
+  whileShown: async (_browser, work) => await work(),
+  listTurns: async () => [],
+  storeIteration: async () => true,
+  noteTurns: async () => {},
+} satisfies Partial<RunJournal>;
+
 /** The journal of a local run, in memory. */
 export function localJournal(rules: LocalRules): RunJournal {
   const sources = new Map<string, string>();
@@ -32,8 +43,7 @@ export function localJournal(rules: LocalRules): RunJournal {
   let retries = 0;
   const place = (nodeId: string, ordinal: number): string => JSON.stringify([nodeId, ordinal]);
   return {
-    moveStep: async () => true,
-    startStep: async () => true,
+    ...NOT_KEPT,
     finishStep: async () => true,
     failStep: async () => {},
     noteStep: async () => {},
@@ -42,12 +52,8 @@ export function localJournal(rules: LocalRules): RunJournal {
       sources.set(nodeId, key);
       return true;
     },
-    savePicture: async () => true,
     listWrites: async (nodeId, first, count) =>
       Array.from({ length: count }, (_none, index) => writes.get(place(nodeId, first + index)) ?? []).flat(),
-    listTurns: async () => [],
-    storeIteration: async () => true,
-    noteTurns: async () => {},
     // No other process executes it.
     mayWrite: () => {},
     beginWrite: async (nodeId, ordinal) => {

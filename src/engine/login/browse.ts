@@ -2,7 +2,7 @@ import { clickAway, dismissedIn } from "#answers/browser/click-away.ts";
 import type { ConditionConfig } from "#answers/browser/condition-config.ts";
 import { locate, type LocatorConfig } from "#answers/browser/locator.ts";
 import { StepFailure, type StepFailureCode } from "#answers/browser/step-failure.ts";
-import type { StepBrowser } from "#answers/browser/step-browser.ts";
+import type { BegunStep, StepBrowser } from "#answers/browser/step-browser.ts";
 import { OutboundError, type MayLeave } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
@@ -133,6 +133,7 @@ function stepBrowser(
   of: AnswerOf,
   signal: AbortSignal,
 ): StepBrowser {
+  let begun: BegunStep | null = null;
   const cleaner = async (): Promise<((text: string) => string) | null> => {
     const both = nets();
     if (both === null || browser.failure !== null) return null;
@@ -152,6 +153,22 @@ function stepBrowser(
     look: async (page, marked) => {
       const clean = await cleaner();
       return clean && (await lookAtPage(browser, page, marked, clean));
+    },
+    begin: (step) => {
+      begun = step;
+    },
+    picture: async () => {
+      const shown = begun;
+      // No page of a login is shown to anybody while it is in progress.
+      if (of === "login" || shown === null) return null;
+      const clean = await cleaner();
+      if (clean === null) return null;
+      const png = await browser.takePicture(shown.page, {
+        isSecret: (text) => clean(text) !== text,
+        marked: [],
+        bytesMax: limits.livePictureBytesMax,
+      });
+      return png === null || (await shown.isExpired()) ? null : { step: shown.step, png };
     },
     ended: () => (browser.failure === null ? null : failureOf(browser.failure)),
   };

@@ -1,5 +1,5 @@
 import type { BrowserContext, CDPSession, Page } from "playwright-core";
-import { readPng, writePng, type Pixels } from "#lib/png.ts";
+import { halve, readPng, writePng, type Pixels } from "#lib/png.ts";
 import { coveredAreas, type Area } from "./covered-areas.ts";
 
 export interface PictureRequest {
@@ -7,6 +7,8 @@ export interface PictureRequest {
   readonly isSecret: (text: string) => boolean;
   /** The places that a step is about. */
   readonly marked: readonly Area[];
+  /** The size of the PNG: a picture that has more is made smaller. */
+  readonly bytesMax?: number;
 }
 
 /** How often a page that moves is looked at again. */
@@ -26,7 +28,7 @@ type Color = readonly [red: number, green: number, blue: number];
 export async function takePicture(
   context: BrowserContext,
   page: Page,
-  { isSecret, marked }: PictureRequest,
+  { isSecret, marked, bytesMax = Infinity }: PictureRequest,
 ): Promise<Buffer | null> {
   const session = await context.newCDPSession(page);
   try {
@@ -35,7 +37,7 @@ export async function takePicture(
       const { data } = await session.send("Page.captureScreenshot", { format: "png" });
       const after = await areasOf(session, isSecret);
       if (JSON.stringify(before) === JSON.stringify(after))
-        return paint(readPng(Buffer.from(data, "base64")), after, marked);
+        return small(paint(readPng(Buffer.from(data, "base64")), after, marked), bytesMax);
     }
     return null;
   } finally {
@@ -47,7 +49,7 @@ async function areasOf(session: CDPSession, isSecret: (text: string) => boolean)
   return coveredAreas(await session.send("DOMSnapshot.captureSnapshot", { computedStyles: [] }), isSecret);
 }
 
-function paint(pixels: Pixels, covered: readonly Area[], marked: readonly Area[]): Buffer {
+function paint(pixels: Pixels, covered: readonly Area[], marked: readonly Area[]): Pixels {
   for (const area of covered) fill(pixels, grow(area, MARGIN), COVER);
   for (const area of marked) {
     const { x, y, width, height } = grow(area, MARGIN + MARK_WIDTH);
@@ -56,7 +58,12 @@ function paint(pixels: Pixels, covered: readonly Area[], marked: readonly Area[]
     fill(pixels, { x, y, width: MARK_WIDTH, height }, MARK);
     fill(pixels, { x: x + width - MARK_WIDTH, y, width: MARK_WIDTH, height }, MARK);
   }
-  return writePng(pixels);
+  return pixels;
+}
+
+function small(pixels: Pixels, bytesMax: number): Buffer {
+  const png = writePng(pixels);
+  return png.length <= bytesMax ? png : small(halve(pixels), bytesMax);
 }
 
 function grow({ x, y, width, height }: Area, by: number): Area {
