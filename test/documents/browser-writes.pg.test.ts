@@ -26,6 +26,12 @@ const LOOK_UP = `
       found: { visible: { role: listitem, has_text: "{{ $inputs.number }}" } }
       missing: { visible: { text: No orders } }`;
 
+/** A look-up that fails by itself. */
+const BROKEN_LOOK_UP = LOOK_UP.replace(
+  '"{TARGET}/list" }]',
+  '"{TARGET}/list" }, { click: { role: button, name: None }, timeout: 300ms }]',
+);
+
 const writing = (name: string, more = "") => `blueprint: ${name}
 account: acme
 hosts: ["{TARGET}"]
@@ -56,7 +62,17 @@ let formFails = 0;
 before(async () => {
   program = await openProgram();
   bench = await openBench(
-    [writing("asks"), writing("looks", LOOK_UP), writing("gives-up", "\n    on_unknown: fail")],
+    [
+      writing("asks"),
+      writing("looks", LOOK_UP),
+      writing("gives-up", "\n    on_unknown: fail"),
+      ...["off", "on_failure"].map((evidence) =>
+        writing(
+          `keeps-${evidence.replace("_", "-")}`,
+          `\n    evidence: ${evidence}\n    on_unknown: fail${BROKEN_LOOK_UP}`,
+        ),
+      ),
+    ],
     undefined,
     { LATCHKEY_BROWSER: program.path },
   );
@@ -151,4 +167,18 @@ test("a look-up by pages decides: what is found is not done again, what is missi
   assert.equal(missing.status.status, "failed");
   assert.match(missing.detail ?? "", /a look-up did not find the write/);
   assert.deepEqual(await writesOf(missing.id), [{ status: "ruled_out", attempts: 2 }]);
+});
+
+test("of a look-up that fails nothing is kept where `evidence` is off", async () => {
+  answer = 500;
+  const kept: unknown[] = [];
+  for (const name of ["keeps-off", "keeps-on-failure"]) {
+    const { id } = await bench.run(name, { number: name });
+    const told = await bench.installation.command("runs", "show", id, "--json");
+    kept.push(JSON.parse(told.stdout).steps[0].evidence.map(({ step }: { step: string }) => step));
+  }
+  assert.deepEqual(kept, [
+    [],
+    ['steps[4] (expect text "Thank you" visible)', 'verify.steps[1] (click button "None")'],
+  ]);
 });
