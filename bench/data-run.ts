@@ -132,7 +132,11 @@ ${source(targetUrl, "ndjson")}
     gives: "{ 'number': number, 'other': $steps.one.number }"
   - { id: out, type: output, refKey: out, from: turns }`;
 
-export async function openDataStage(targetUrl: string): Promise<DataStage> {
+/** `ofWorker`: settings of the workers alone. */
+export async function openDataStage(
+  targetUrl: string,
+  ofWorker: Readonly<Record<string, string>> = {},
+): Promise<DataStage> {
   await using opened = new AsyncDisposableStack();
   const installation = opened.use(await install({ LATCHKEY_LOG_LEVEL: "warn" }));
   await installation.apply(
@@ -150,7 +154,7 @@ export async function openDataStage(targetUrl: string): Promise<DataStage> {
   const credential = await connect(caller, STRATEGY, { password: "correct-horse" });
   const kept = opened.move();
   const measure: DataStage["measure"] = async (blueprint, records, say) => {
-    const worker = await installation.serveProcess({}, ["worker"]);
+    const worker = await installation.serveProcess(ofWorker, ["worker"]);
     const pid = worker.child.pid ?? 0;
     await sleep(1_000);
     const idleMiB = memoryOf(pid, "VmRSS");

@@ -61,7 +61,7 @@ async function executeClaimed(
     if (run.lostLeases >= limits.lostLeasesMax) {
       throw new RunFailure(
         "interrupted",
-        `The run lost its worker ${run.lostLeases} times without getting further.`,
+        `The run lost its worker ${run.lostLeases} times without getting further. A process that takes more memory than its machine or container has is killed like that.`,
       );
     }
     // A run that has timed out ends before any part of it is started.

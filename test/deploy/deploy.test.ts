@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
+import { limits } from "#domain/limits.ts";
+import { must } from "#lib/assert.ts";
 import { SETTINGS } from "#service/settings/settings.ts";
 
 const PROJECT = resolve(import.meta.dirname, "../..");
@@ -26,6 +28,7 @@ interface ComposeService {
   readonly build?: { readonly target: string };
   readonly command?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  readonly mem_limit?: string;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
   readonly volumes: readonly string[];
@@ -51,8 +54,18 @@ test("Compose: settings, images, volumes and services exist; the owner's passwor
     for (const needed of Object.keys(service.depends_on ?? {})) assert.ok(needed in file.services, needed);
     for (const volume of service.volumes) assert.ok((volume.split(":")[0] ?? "") in file.volumes, volume);
   }
+  const { mem_limit: limit = "", environment } = must(file.services["latchkey"], "the service");
+  const browsers = Number(/:-(\d+)/.exec(environment["LATCHKEY_BROWSERS"] ?? "")?.[1]);
+  assertRoom(limit, browsers);
   execFileSync("sh", ["-n", join(PROJECT, "deploy/compose/roles.sh")]);
 });
+
+/** docs/deploy.md#memory: what a container with a worker needs. */
+function assertRoom(limit: string, browsers: number): void {
+  const [, size, unit = ""] = /^(\d+)(\w+)$/.exec(limit) ?? [];
+  const bytes = Number(size) * 2 ** (/^gi?$/i.test(unit) ? 30 : 20);
+  assert.ok(bytes >= 2 ** 30 + browsers * limits.browserMemoryBytes, `${limit} for ${browsers} browsers`);
+}
 
 interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
@@ -69,6 +82,7 @@ interface PodTemplate {
       readonly envFrom: readonly { readonly configMapRef: { readonly name: string } }[];
       readonly env: readonly { readonly name: string; readonly value: string }[];
       readonly ports?: readonly { readonly name: string }[];
+      readonly resources: { readonly limits: { readonly memory: string } };
       readonly securityContext: object;
       readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
       readonly readinessProbe?: Probe;
@@ -117,6 +131,12 @@ function assertPod(resources: readonly Resource[], { metadata, spec }: Resource)
         container.volumeMounts.some(({ mountPath }) => value.startsWith(`${mountPath}/`)),
         value,
       );
+    const [map] = resources.filter(({ kind }) => kind === "ConfigMap");
+    // A Job and the api role have no browsers.
+    const isWorker = container.args[0] === "serve" && !container.args.includes("api");
+    if (isWorker)
+      assertRoom(container.resources.limits.memory, Number(map?.data?.["LATCHKEY_BROWSERS"] ?? Number.NaN));
+    else assert.match(container.resources.limits.memory, /^\d+[MG]i$/);
     for (const { name } of container.volumeMounts)
       assert.ok(
         volumes.some((volume) => volume.name === name),
