@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { admitRuns } from "#db/runs/admission.ts";
+import { claimLeftRuns } from "#db/runs/left-runs.ts";
 import { callToBrowsers } from "#db/runs/browser-line.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { Installation } from "../service.ts";
@@ -97,6 +98,37 @@ for (const room of [50, 1]) {
     assert.equal(singles.length, 2, singles.join());
   });
 }
+
+test("runs that are taken together begin in their turn, wherever their rows lie", async () => {
+  /** An update puts a row elsewhere in the table. */
+  const move = async (runs: readonly string[]): Promise<void> => {
+    for (const id of runs) await db.query("update run set metadata = metadata || '' where id = $1", [id]);
+  };
+  const addPlain = async (): Promise<readonly string[]> => {
+    const runs: string[] = [];
+    for (let count = 0; count < 12; count++) runs.push(await addRun([]));
+    await move(runs.slice(0, 7).toReversed());
+    return runs;
+  };
+  const plain = await addPlain();
+  assert.deepEqual(await admit(), plain, "that wait for the account's concurrency alone");
+  const running = await addRun(["one"]);
+  assert.deepEqual(await admit(), [running]);
+  await addRun(["one"]);
+  const chosen = await addPlain();
+  assert.deepEqual(await admit(), chosen, "behind one that waits for its credential");
+  await db.query(
+    `update run set lease_owner = null, deadline_at = app_now() + (100 - place) * interval '1 minute'
+     from unnest($1::text[]) with ordinality as given (id, place) where run.id = given.id`,
+    [chosen],
+  );
+  const left = await claimLeftRuns(db, accountId, OWNER, 50, "plain");
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    chosen.toReversed(),
+    "that were left, by their deadlines",
+  );
+});
 
 test("runs behind one that another transaction is changing are admitted all the same, within the limit", async () => {
   const waiting = [await addRun([]), await addRun([]), await addRun([])];

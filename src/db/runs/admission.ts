@@ -31,7 +31,7 @@ interface AdmitOptions {
   readonly hasBrowser?: boolean;
 }
 
-/** Runs given to a worker. */
+/** Runs given to a worker, in the order in which they begin: by turn. */
 export interface Admitted {
   readonly runs: readonly ClaimedRun[];
   /** Whether there may be more that were not considered. */
@@ -174,7 +174,9 @@ async function takeLeases(
     values: claimValues(ids, owner),
   });
   const needs = Map.groupBy(waiting, ({ id }) => id);
-  return runs.map((run) => ({ ...run, credentials: credentialsOf(needs.get(run.id) ?? []) }));
+  return runs
+    .toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id))
+    .map((run) => ({ ...run, credentials: credentialsOf(needs.get(run.id) ?? []) }));
 }
 
 function credentialsOf(needs: readonly Waiting[]): readonly RunCredential[] {
@@ -260,7 +262,8 @@ const admitPlainBy = (hasBrowser: boolean): string => `with room as (
   select room.free > 0 and (aside.is_any or limited.turn is not null) as "mayBeMore", room.free,
     (select count(*) from ready)::int as ready, claimed.*,
     ${CREDENTIALS} as credentials
-  from room cross join aside cross join limited left join claimed on true`;
+  from room cross join aside cross join limited left join claimed on true left join ready on ready.id = claimed.id
+  order by ready.turn`;
 const ADMIT_PLAIN = { any: admitPlainBy(true), withoutBrowser: admitPlainBy(false) } as const;
 
 async function look(
@@ -384,13 +387,13 @@ export interface AccountToServe {
   readonly isSuspect: boolean;
 }
 
-/** For the reconciler: the process that was notified of them may be lost or full. A few index steps per account. */
+/** For the reconciler: the process that was notified of them may be lost or full. By id; a few index steps per account. */
 export async function listAccountsToServe(db: Database): Promise<readonly AccountToServe[]> {
   return await db.query<AccountToServe>({
     name: "list_accounts_to_serve",
     text: `select * from (select id as "accountId", ${HAS_WAITING} as waits, ${hasLeft("plain")} as "isLeft",
         ${hasLeft("suspect")} as "isSuspect" from account) seen
-      where waits or "isLeft" or "isSuspect"`,
+      where waits or "isLeft" or "isSuspect" order by "accountId"`,
     values: [],
   });
 }

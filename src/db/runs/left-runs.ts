@@ -54,4 +54,4 @@ const takeLeases = (kind: LeftKind): string => `with picked as (
     where run.id in (select id from picked) and account.id = run.account_id
     returning ${CLAIMED_COLUMNS}
   )
-  select claimed.*, ${CREDENTIALS} as credentials from claimed`;
+  select claimed.*, ${CREDENTIALS} as credentials from claimed order by "remainingMs", id`;

@@ -85,7 +85,7 @@ const SIGN = "worker.beats || ' ' || extract(epoch from worker.heartbeat_at)";
 /** An earlier version does not say on which server it is. */
 const IS_OF_SERVER = `(worker.server = ${SERVER} or worker.server = '' and worker.heartbeat_at > pg_postmaster_start_time())`;
 
-/** All workers, the observer included. */
+/** All workers, the observer included, in the order in which they joined. */
 export async function listWorkers(db: Database): Promise<readonly SeenWorker[]> {
   // Reads pg_locks instead of trying the lock: an attempt would look like life to others (docs/decisions/0005).
   return await db.query<SeenWorker>({
@@ -94,14 +94,14 @@ export async function listWorkers(db: Database): Promise<readonly SeenWorker[]> 
         exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
           and database = (select oid from pg_database where datname = current_database())
           and ((classid::bigint << 32) | objid::bigint) = worker.lock_key) as "hasLock"
-      from worker`,
+      from worker order by worker.id`,
   });
 }
 
 /**
  * Takes over from dead workers, unless they had a heartbeat since the poll: increments their runs' epochs, so that their late writes are
- * refused, and frees their chores. Returns the accounts of the runs, once per run. Workers lost together with the database server don't
- * count against their runs.
+ * refused, and frees their chores. Returns the accounts of the runs, once per run, in the order of their triggers. Workers lost together
+ * with the database server don't count against their runs.
  */
 export async function takeOverDeadWorkers(
   db: Database,
@@ -119,10 +119,13 @@ export async function takeOverDeadWorkers(
     const ids = dead.map((worker) => worker.id);
     // In the order of the batches that write under leases, to avoid deadlocks.
     const runs = await tx.query<{ id: string; accountId: string }>(
-      `update run set lease_owner = null, lease_epoch = lease_epoch + 1,
-         lost_leases = lost_leases + (${IS_OF_SERVER})::int
-       from worker where worker.id = run.lease_owner
-         and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update) returning run.id, run.account_id as "accountId"`,
+      `with freed as (
+         update run set lease_owner = null, lease_epoch = lease_epoch + 1,
+           lost_leases = lost_leases + (${IS_OF_SERVER})::int
+         from worker where worker.id = run.lease_owner
+           and run.id in (select id from run where ${LEASED} and lease_owner = any($1) order by id for no key update)
+         returning run.id, run.account_id
+       ) select id, account_id as "accountId" from freed order by id`,
       [ids],
     );
     await tx.query(`delete from live_picture where run_id = any($1)`, [runs.map(({ id }) => id)]);
