@@ -126,6 +126,7 @@ export const SLOW_FILES: Readonly<Record<string, string>> = {
   "test/idempotency/crash.pg.test.ts":
     "kills services at the points that decide, with 150 requests under way",
   "test/expressions/hostile.test.ts": "expressions that take as much CPU time as they may",
+  "test/simulator/simulator.pg.test.ts": "200 seeds, each 42 seconds of several processes under faults",
   "test/vault/kms.pg.test.ts": "a key at AWS is a process's own, so every command is one",
   "test/cli/serve.pg.test.ts": "each way to start and to end is a process",
   "test/cli/init.pg.test.ts": "each way to begin, or to be refused, is a process",

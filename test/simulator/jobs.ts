@@ -3,6 +3,21 @@ import { join } from "node:path";
 import { testServerUrl } from "../database.ts";
 import type { Total } from "./total.ts";
 
+/** Options of jobs that share the seeds from `first` on, one after the other. `seeds`: how many; Infinity: until they end by another option. */
+export const optionsOfJobs = ({
+  first,
+  seeds,
+  jobs,
+}: {
+  readonly first: number;
+  readonly seeds: number;
+  readonly jobs: number;
+}): readonly (readonly string[])[] =>
+  Array.from({ length: jobs }, (_, job) => [
+    ...["--seed", String(first + job), "--step", String(jobs), "--jobs", "1"],
+    ...(Number.isFinite(seeds) ? ["--seeds", String(Math.ceil((seeds - job) / jobs))] : []),
+  ]);
+
 /** Seeds are independent: each process has a stage of its own, on one server. Throws when one of them ends by itself. */
 export async function simulateSideBySide(options: readonly (readonly string[])[]): Promise<Total> {
   const server = await testServerUrl();

@@ -4,7 +4,8 @@
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { simulateSideBySide } from "./jobs.ts";
+import { optionsOfJobs, simulateSideBySide } from "./jobs.ts";
+import { KEPT_SEEDS } from "./kept-seeds.ts";
 import { findPlanted, plantsNamed, type Found } from "./planted.ts";
 import { writeTable } from "./planted-table.ts";
 import { scenarioOf } from "./scenario.ts";
@@ -29,6 +30,8 @@ const { values, positionals } = parseArgs({
     table: { type: "boolean", default: false },
     scenario: { type: "string" },
     jobs: { type: "string" },
+    // Before them, the seeds that have found something.
+    kept: { type: "boolean", default: false },
     // Of the seeds, each so many-th.
     step: { type: "string", default: "1" },
   },
@@ -68,6 +71,7 @@ async function simulateAll(step: number): Promise<Total> {
     values.minutes === undefined ? Infinity : performance.now() + Number(values.minutes) * 60_000;
   const total: Total = { seeds: 0, tried: 0, virtualMs: 0, runs: 0, cpuS: 0, failed: [], odd: [] };
   await using stage = await openStage();
+  if (values.kept) for (const seed of KEPT_SEEDS) await simulateOne(stage, seed, total);
   for (const seedsMax = readSeedsMax(); total.seeds < seedsMax && performance.now() < untilMs;) {
     const seed = first + total.seeds * step;
     total.seeds++;
@@ -84,14 +88,10 @@ async function simulateAll(step: number): Promise<Total> {
 
 /** The same in processes side by side. */
 async function simulateInJobs(jobs: number): Promise<Total> {
-  const given = process.argv.slice(2);
-  const seedsOf = (job: number): readonly string[] =>
-    Number.isFinite(readSeedsMax()) ? ["--seeds", String(Math.ceil((readSeedsMax() - job) / jobs))] : [];
+  const given = process.argv.slice(2).filter((option) => option !== "--kept");
+  const [one = [], ...others] = optionsOfJobs({ first, seeds: readSeedsMax(), jobs });
   return await simulateSideBySide(
-    Array.from({ length: jobs }, (_, job) => [
-      ...given,
-      ...["--seed", String(first + job), ...seedsOf(job), "--step", String(jobs), "--jobs", "1"],
-    ]),
+    [[...one, ...(values.kept ? ["--kept"] : [])], ...others].map((options) => [...given, ...options]),
   );
 }
 

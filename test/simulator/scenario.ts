@@ -51,7 +51,7 @@ const RARE_FAULTS: FaultChoice = { ...ANY_FAULT, least: 0, most: 2, kinds: ["new
 /** Until after the last order: the target is in one of these moods, or the database far away. */
 const ALL_ALONG = { atMs: 400, forMs: 44_000 };
 
-const SCENARIOS: readonly Scenario[] = [
+export const SCENARIOS: readonly Scenario[] = [
   {
     name: "anything",
     weight: 6,

@@ -10,13 +10,16 @@ const CONNECTIONS = 60;
 /** A transaction that a simulation has left open is a defect of the simulator. */
 const RESET_LOCK_MS = 5_000;
 
+/** Rows that were deleted are in the way of later ones, so each so many-th simulation begins with new files. */
+const TRUNCATE_EACH = 20;
+
 /** The one database of a stage, which each simulation begins with as it was in the beginning. */
 export interface StageDatabase extends AsyncDisposable {
   /** The connections of all simulated processes. */
   readonly db: Database;
   /** Beside them. */
   readonly admin: Database;
-  /** Rows, files and plans as in the beginning: the same statements have the same plans and give their rows in the same order. */
+  /** Rows as in the beginning. Where they lie in their files, and how statements are planned, may differ from then. */
   reset(): Promise<void>;
   /** Makes `app_now()` this many milliseconds after the simulation's beginning, for every statement at once. */
   showTime(ms: number): void;
@@ -26,8 +29,12 @@ export interface StageDatabase extends AsyncDisposable {
   replaceServer(): Promise<void>;
 }
 
-/** `given` has the rows of the beginning; it is dropped with the stage. */
-export async function openStageDatabase(given: TestDatabase, folder: string): Promise<StageDatabase> {
+/** `given` has the rows of the beginning; it is dropped with the stage. `settings`: of all connections. */
+export async function openStageDatabase(
+  given: TestDatabase,
+  folder: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<StageDatabase> {
   const file = join(folder, "now");
   const time = openSync(file, "w");
   // The server may run as another user.
@@ -37,11 +44,12 @@ export async function openStageDatabase(given: TestDatabase, folder: string): Pr
   showTime(0);
   await given.db.query(keepBeginning(file));
   await given.db.end();
-  const source = { connectionString: withoutSync(given.connectionString) };
+  const source = { connectionString: withSettings(given.connectionString, settings) };
   const db = openPool(source, POOL);
   const connections = lendByPlan(db.pool);
   const admin = openPool(source, { ...POOL, max: 1 });
   const leaveAdmin = await shareOne(admin.pool);
+  let resets = 0;
   return {
     db,
     admin,
@@ -49,8 +57,9 @@ export async function openStageDatabase(given: TestDatabase, folder: string): Pr
       if (connections.lent() > 0)
         throw new Error(`${connections.lent()} connections of the simulation before are still in use`);
       showTime(0);
+      const isNewFile = resets++ % TRUNCATE_EACH === 0;
       await admin.query(
-        `set lock_timeout = ${RESET_LOCK_MS}; select simulated.reset(); set lock_timeout = 0`,
+        `set lock_timeout = ${RESET_LOCK_MS}; select simulated.reset(${isNewFile}); set lock_timeout = 0`,
       );
       connections.forgetPlans();
     },
@@ -89,9 +98,12 @@ const POOL = {
 };
 
 /** No server crashes here, so none needs to wait for its disk; and a plan that depends on how often it was asked for would be chance. */
-function withoutSync(connectionString: string): string {
+const SETTINGS = { synchronous_commit: "off", plan_cache_mode: "force_generic_plan" };
+
+function withSettings(connectionString: string, settings: Readonly<Record<string, string>>): string {
   const url = new URL(connectionString);
-  url.searchParams.set("options", "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan");
+  const all = Object.entries({ ...SETTINGS, ...settings });
+  url.searchParams.set("options", all.map(([name, value]) => `-c ${name}=${value}`).join(" "));
   return url.href;
 }
 
@@ -100,7 +112,10 @@ export const SERVER_START_SQL = "simulated.server_start()";
 
 const SCHEMAS = "('public'::regnamespace, 'graphile_worker'::regnamespace)";
 
-/** Statements that take the rows of the beginning aside, and say how they come back. `file` has the time. */
+/**
+ * Statements that take the rows of the beginning aside, and say how they come back. `file` has the time. Neither plans nor the places of rows
+ * decide what happens: statements of the product that give several rows say in which order (`simulator.pg.test.ts`, other plans).
+ */
 const keepBeginning = (file: string): string => `
   create or replace function app_now() returns timestamptz language sql stable
     return to_timestamp((${EPOCH_MS}::float8 + pg_read_file('${file}')::float8) / 1000.0);
@@ -138,9 +153,20 @@ const keepBeginning = (file: string): string => `
       insert into simulated.counter values (each.place, counted.last_value, counted.is_called);
     end loop;
   end $$;
-  create function simulated.reset() returns void language plpgsql as $$ declare each record; written text; begin
-    set local session_replication_role = replica;
-    set local client_min_messages = error;
+  -- Deleting leaves connections their plans, and the server its files; what is left behind of rows shows in the order of no answer.
+  do $$ declare emptied text; refilled text; begin
+    select string_agg(format('delete from %s;', pg_class.oid::regclass), E'\\n' order by pg_class.oid) into emptied
+      from pg_class left join simulated.kept on place = pg_class.oid
+      where relkind = 'r' and relnamespace in ${SCHEMAS} and place is null;
+    select string_agg(format('if pg_sequence_last_value(%L) is not null then
+          delete from %s;
+          insert into %s (%s) overriding system value select %s from simulated.%I;
+          perform setval(%L, 1, false);
+        end if;', touches, place, place, columns, columns, copy, touches), E'\\n' order by place::oid) into refilled
+      from simulated.kept;
+    execute format('create function simulated.delete_all() returns void language plpgsql as %L', 'begin ' || emptied || refilled || ' end');
+  end $$;
+  create function simulated.truncate_all() returns void language plpgsql as $$ declare each record; written text; begin
     select string_agg(pg_class.oid::regclass::text, ', ') into written from pg_class left join simulated.kept on place = pg_class.oid
       where relkind = 'r' and relnamespace in ${SCHEMAS} and pg_relation_size(pg_class.oid) > 0
         and (touches is null or pg_sequence_last_value(touches) is not null);
@@ -150,6 +176,11 @@ const keepBeginning = (file: string): string => `
         each.place, each.columns, each.columns, each.copy);
       perform setval(each.touches, 1, false);
     end loop;
+  end $$;
+  create function simulated.reset(is_new_file boolean) returns void language plpgsql as $$ begin
+    set local session_replication_role = replica;
+    set local client_min_messages = error;
+    if is_new_file then perform simulated.truncate_all(); else perform simulated.delete_all(); end if;
     perform setval(place, last_value, is_called) from simulated.counter;
     perform setval('simulated.server', 0, false);
   end $$`;

@@ -44,7 +44,8 @@ export interface Stage extends AsyncDisposable {
   readonly credentials: ReadonlyMap<string, string>;
 }
 
-export async function openStage(): Promise<Stage> {
+/** `settings`: of the database's connections. */
+export async function openStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
   using _chance = fixChance(0, () => 0);
   await using opened = new AsyncDisposableStack();
   const folder = mkdtempSync(join(serverFolder(), "latchkey-simulation-"));
@@ -61,7 +62,7 @@ export async function openStage(): Promise<Stage> {
   const callers = await learnCallers(db);
   const credentials = await collectCredentials({ db, signing, vault }, callers);
   await settleRows(db);
-  const database = opened.use(await openStageDatabase(installation.database, folder));
+  const database = opened.use(await openStageDatabase(installation.database, folder, settings));
   guardRows(database.admin, signing, null);
   const expressions = openEvaluator({ threads: 1 });
   opened.defer(async () => await expressions.close());
