@@ -36,6 +36,14 @@ const { values: options } = parseArgs({
     whole: { type: "boolean", default: false },
   },
 });
+/** Ends what runs, and then the server and the copy of the repository. */
+const interruption = new AbortController();
+const { signal } = interruption;
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(name, () => interruption.abort(new Interrupted(`Ended by ${name}.`)));
+
+class Interrupted extends Error {}
+
 /** What is known of one change. */
 interface Result {
   readonly name: string;
@@ -61,14 +69,18 @@ async function main(): Promise<number> {
     return result === undefined || (options.whole && result.outcome === "SURVIVED" && !result.whole);
   };
   const open = chosen.filter(isOpen);
-  if (open.length > 0) {
-    await eachOnServer(texts, open, (result) => {
-      known.set(result.name, result);
-      appendFileSync(resumeFile, `${JSON.stringify(result)}\n`);
-      print(result);
-    });
+  const note = (result: Result): void => {
+    known.set(result.name, result);
+    appendFileSync(resumeFile, `${JSON.stringify(result)}\n`);
+    print(result);
+  };
+  try {
+    if (open.length > 0) await eachOnServer(texts, open, note);
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    console.log(error.message);
   }
-  return summarise(chosen, known);
+  return Math.max(summarise(chosen, known), signal.aborted ? 1 : 0);
 }
 
 /** Of the program alone: what ends up in a browser or is generated has other tests. */
@@ -92,14 +104,10 @@ async function eachOnServer(
   const server = await startEmbeddedPostgres({ dataDir });
   try {
     const find = finderOf(texts);
+    const database = urlOf(server.ownerConnection);
     for (const site of sites) {
       if (performance.now() > untilMs) return;
-      tell(
-        await look(scratch, site, texts.get(site.file) ?? "", {
-          find,
-          database: urlOf(server.ownerConnection),
-        }),
-      );
+      tell(await look(scratch, site, texts.get(site.file) ?? "", { find, database }));
     }
   } finally {
     await server.stop();
@@ -135,7 +143,7 @@ async function look(
   const changed = applySite(text, site);
   {
     using _changed = scratch.change(site.file, changed);
-    if (!(await loads(scratch.folder, site.file))) return result("does not load", "");
+    if (!(await loads(scratch.folder, site.file, signal))) return result("does not load", "");
   }
   for (const stage of inStages(find(site.file))) {
     const killer = await findKiller(scratch, { file: site.file, changed }, stage, database);
@@ -143,7 +151,7 @@ async function look(
   }
   if (!options.whole) return result("SURVIVED", "");
   using _changed = scratch.change(site.file, changed);
-  const ended = await runTests(scratch.folder, "whole", database);
+  const ended = await runTests(scratch.folder, "whole", { database, signal });
   return ended.kind === "failed" ? result("killed", ended.by, true) : result("SURVIVED", "", true);
 }
 
@@ -158,7 +166,7 @@ async function findKiller(
     const files = stage.filter((each) => !failing.has(each));
     if (files.length === 0) return null;
     const change = scratch.change(file, changed);
-    const ended = await runTests(scratch.folder, files, database);
+    const ended = await runTests(scratch.folder, files, { database, signal });
     change[Symbol.dispose]();
     if (ended.kind === "passed") {
       for (const each of files) passing.add(each);
@@ -166,7 +174,7 @@ async function findKiller(
     }
     const suspects = ended.file === null ? files : [ended.file];
     if (suspects.every((each) => passing.has(each))) return ended.by;
-    const before = await runTests(scratch.folder, suspects, database);
+    const before = await runTests(scratch.folder, suspects, { database, signal });
     for (const each of suspects) (before.kind === "passed" ? passing : failing).add(each);
     if (before.kind === "passed") return ended.by;
     console.error(`left out, because they fail by themselves: ${suspects.join(" ")} (${before.by})`);

@@ -1,14 +1,22 @@
 // What `npm run mutate` breaks: each kind of place is found, and a change changes one place.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { importGraph } from "../scripts/imports/graph.ts";
 import { coveringTests } from "../scripts/mutate/covering-tests.ts";
 import { EQUIVALENTS } from "../scripts/mutate/equivalents.ts";
-import { failedTest } from "../scripts/mutate/run-tests.ts";
+import { failedTest, run } from "../scripts/mutate/run-tests.ts";
 import { sample } from "../scripts/mutate/sample.ts";
 import { applySite, findSites, KINDS, type MutationKind } from "../scripts/mutate/sites.ts";
 import { parse } from "../scripts/mutate/syntax.ts";
 import { readSources } from "../scripts/prose/sources.ts";
+import { serverFolder } from "./server-folder.ts";
+import { testInAll } from "./tiers.ts";
 
 const DB = "src/db/runs/example.ts";
 
@@ -144,6 +152,62 @@ test("what killed a change is the first test that the report names, and its file
   assert.deepEqual(failedTest(report), { by: "a promise is kept", file: "test/a.test.ts" });
   assert.deepEqual(failedTest("nothing"), { by: "no test came to its end", file: null });
 });
+
+test("when the script is told to end, what runs for a change ends before anything is removed under it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-mutate-"));
+  const files = { up: join(folder, "up"), ended: join(folder, "ended") };
+  const write = (file: string): string => `require("node:fs").writeFileSync(${JSON.stringify(file)}, "");`;
+  const program = `process.on("SIGTERM", () => { ${write(files.ended)} process.exit(); });
+    setInterval(() => {}, 1_000); ${write(files.up)}`;
+  const interruption = new AbortController();
+  const running = run(folder, ["--eval", program], {
+    environment: {},
+    timeoutMs: 60_000,
+    signal: interruption.signal,
+  });
+  const ended = assert.rejects(running, /told to end/);
+  while (!existsSync(files.up)) await sleep(10);
+  interruption.abort(new Error("told to end"));
+  await ended;
+  assert.ok(existsSync(files.ended));
+  rmSync(folder, { recursive: true });
+});
+
+testInAll(
+  "that what runs for a change ends (above)",
+  "a script that is told to end leaves neither its server nor its copy of the repository behind",
+  { timeout: 120_000 },
+  async () => {
+    const before = new Set(listFolders());
+    const args = [
+      "scripts/mutate.ts",
+      "--seed",
+      "told to end",
+      "--count",
+      "1",
+      "--file",
+      "src/lib/assert.ts",
+    ];
+    const script = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...args], {
+      cwd: join(import.meta.dirname, ".."),
+      stdio: "ignore",
+    });
+    const exited = once(script, "exit");
+    const own = (): readonly string[] => listFolders().filter((folder) => !before.has(folder));
+    while (!own().some((folder) => existsSync(join(folder, "postgres/postmaster.pid")))) await sleep(50);
+    assert.equal(own().length, 2, "a folder of the server, and the copy");
+    script.kill("SIGTERM");
+    assert.deepEqual(await exited, [1, null]);
+    assert.deepEqual(own(), []);
+  },
+);
+
+const listFolders = (): readonly string[] =>
+  [...new Set([tmpdir(), serverFolder()])].flatMap((parent) =>
+    readdirSync(parent)
+      .filter((name) => name.startsWith("latchkey-mutations-"))
+      .map((name) => join(parent, name)),
+  );
 
 test("each listed equivalent is still a site, and has a reason", () => {
   for (const { file, kind, line, reason } of EQUIVALENTS) {
