@@ -208,6 +208,26 @@ test("leases, locks and the audit log stay, and each move has one entry", async 
   assert.equal(await moves(), count + 1);
 });
 
+test("a move that is sent twice at once moves the clock once", async () => {
+  const { db } = installation.database;
+  const before = await now();
+  const to = new Date(before + DAY_MS).toISOString();
+  let sent: readonly Promise<unknown>[] = [];
+  await db.transaction(async (tx) => {
+    await tx.query("select 1 from account where test_of is not null for no key update");
+    sent = [tester.put("/test-clock", { now: to }), tester.put("/test-clock", { now: to })];
+    await until("both wait for the account's row", async () => {
+      const waiting = await db.query(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return waiting.length === sent.length;
+    });
+  });
+  await Promise.all(sent);
+  const movedMs = (await now()) - before;
+  assert.ok(movedMs >= DAY_MS && movedMs < 1.5 * DAY_MS, String(movedMs));
+});
+
 test("without its audit entry it does not move", async () => {
   const { db } = installation.database;
   await db.query(

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { Webhook } from "standardwebhooks";
+import { countWaitingForPeople } from "#db/operators/operator-overview.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
 import { runCommand } from "../cli/program.ts";
 import { eventually, PATIENCE_MS, until } from "../eventually.ts";
@@ -120,6 +121,18 @@ test("reviews, uncertain writes, locked credentials and dead endpoints reach the
     status = rows.length > 0 ? 204 : 410;
     return rows.length > 0;
   });
+  const counts = async (accounts: readonly string[] | null) => {
+    const { reviews, writes, deadWebhooks } = await countWaitingForPeople(stage.db, accounts, false);
+    return [reviews, writes, deadWebhooks];
+  };
+  assert.deepEqual(
+    [await counts(null), await counts([])],
+    [
+      [1, 3, 1],
+      [0, 0, 0],
+    ],
+    "of all accounts, of none",
+  );
   const types = await stage.db.query(
     "select type, data from webhook_event where account_id is null order by id",
   );
@@ -144,6 +157,12 @@ test("a locked credential is told once, by what an endpoint subscribes to; an ac
     })
     .catch(() => undefined);
   await stage.db.query(lock);
+  const counts = [null, []].map(async (accounts) => await countWaitingForPeople(stage.db, accounts, true));
+  assert.deepEqual(
+    (await Promise.all(counts)).map(({ lockedCredentials }) => lockedCredentials),
+    [1, 0],
+    "of all accounts, and of none",
+  );
   for (const path of ["/locks", "/all"]) {
     const { event } = await arrived(path, "operator.credential_locked");
     assert.deepEqual(event.data, {
