@@ -26,6 +26,10 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "two versions, a balancer and a load; instead what migrations change of the version before (upgrade/beside)",
   "test/flow/memory-limit.pg.test.ts":
     "the kernel's limit, as root, and a million records; instead a worker that is killed as the kernel would (flow/poison), a browser at its own limit (outbound/browser/processes), and the memory of 60,000 records (flow/memory)",
+  "test/flow/tried-login-crash.pg.test.ts":
+    "ten processes that are killed; instead a candidate that nobody looks at, and one that is tried too long (hosted/tried-login)",
+  "test/hosted/tried-login.e2e.ts":
+    "a browser; instead the same pages and their forms over HTTP (hosted/tried-login)",
   "test/flow/full-disks.pg.test.ts":
     "five disks, each full under a load; instead the folder of the objects (blobs/full-disk) and the database (db/embedded-watch)",
   "test/flow/clock-jumps.pg.test.ts":

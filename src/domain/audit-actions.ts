@@ -6,6 +6,7 @@ export const AUDIT_ACTIONS = [
   "session.revoke",
   "embedded_session.create",
   "embedded_session.expire",
+  "credential.verify",
   "credential.submit",
   "credential.bind",
   "credential.rebind",

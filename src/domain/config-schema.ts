@@ -248,6 +248,12 @@ export const strategySchema = Type.Object(
       }),
     ),
     login: Type.Object({}, { description: "how runs log in, e.g. `{ type: none }`" }),
+    verify: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether a login is tried when an end user submits it; default: when a run first uses it",
+      }),
+    ),
     concurrency: whole(
       "Runs per credential that may execute at the same time; default unlimited",
       configLimits.concurrencyMax,

@@ -106,6 +106,14 @@ export const limits = {
   formHeadersMax: 10,
   /** Requests of end users: per link, whose frame also polls a sign-in every 1.5 s; and per address. */
   forms: { link: { perSecond: 2, burst: 60 }, address: { perSecond: 50, burst: 500 } },
+  /** docs/decisions/0044: for how long a submitted login is tried, and for how long one request waits for the outcome. */
+  loginCheckMs: 30_000,
+  loginCheckWaitMs: 10_000,
+  loginCheckPollMs: 250,
+  /** Logins of one session that a target may refuse in a row, even if the strategy's lockout allows fewer. */
+  loginTriesMin: 3,
+  /** Logins that are tried for one address and strategy. */
+  loginTries: { perSecond: 1 / 60, burst: 20 },
   /** Size of a customer's image on the hosted pages. */
   logoBytesMax: 32_768,
   /** Lifetime of a rendered form; after it, the form must be opened again. */

@@ -68,6 +68,8 @@ export interface Strategy {
   readonly cacheMs: number;
   /** Rejected logins in a row after which the credential is locked for a while; null = never. */
   readonly lockout: { readonly after: number; readonly coolDownMs: number } | null;
+  /** Whether a submitted login is tried before its session is completed. */
+  readonly verify: boolean;
   /** Runs at once per credential; null = unlimited. */
   readonly concurrency: number | null;
   readonly retired: boolean;
@@ -100,6 +102,7 @@ export function readStrategy(document: JsonObject): Strategy {
     login: { ...rest, type: must(text(rest["type"]), "login type") },
     cacheMs: cache === undefined ? 0 : must(parseDuration(cache), "a checked duration"),
     lockout: readLockout(lockout),
+    verify: document["verify"] === true,
     concurrency: number(document["concurrency"]),
     retired: document["retired"] === true,
     edition: editionOf(document),

@@ -58,7 +58,7 @@ export function testStrategyDocument(document: JsonObject): JsonObject {
   return {
     strategy: document["strategy"] ?? "",
     account: slugOf(document),
-    ...pick(document, ["name", "description", "logo_url", "concurrency", "retired"]),
+    ...pick(document, ["name", "description", "logo_url", "verify", "concurrency", "retired"]),
     hosts: [TEST_TARGET_ORIGIN],
     fields,
     login: { type: "http", ...loginSteps(fields), ...pick(login, ["cache", "lockout"]) },

@@ -23,6 +23,7 @@ const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly tex
     ["form.js", { type: "text/javascript", text: readScript("browser/form.ts") }],
     ["frame.js", { type: "text/javascript", text: readScript("browser/frame.ts") }],
     ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
+    ["checking.js", { type: "text/javascript", text: readScript("browser/checking.ts") }],
     ["opening.js", { type: "text/javascript", text: readScript("browser/opening.ts") }],
     ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
     // The decoder of QR codes is loaded only when a picture is selected.

@@ -6,7 +6,7 @@ import { leave } from "#actions/sessions/redirect-to-provider.ts";
 import { Problem } from "#domain/problem.ts";
 import { describeError } from "#lib/log.ts";
 import { languageOf, sendFrameEnd } from "./frame-answer.ts";
-import { choose, refresh, submit, watchSignIn } from "./frame-steps.ts";
+import { check, choose, refresh, submit, watchSignIn } from "./frame-steps.ts";
 import type { Ask } from "./frame-views.ts";
 import { sendToTarget } from "./oauth-routes.ts";
 import { renderForbidden, renderUnknown } from "./pages/message-pages.ts";
@@ -54,6 +54,7 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
       step("choose", choose);
       step("submit", submit);
       step("sign-in", watchSignIn);
+      step("check", check);
       pages.post("/:session/leave", async (request, reply) => await postLeave(services, request, reply));
     },
     { prefix: EMBED_PREFIX },

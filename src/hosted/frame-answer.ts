@@ -15,6 +15,7 @@ export interface FrameError {
     | "session_used"
     | "oauth_denied"
     | "oauth_failed"
+    | "login_refused"
     | "too_many_attempts"
     | "internal";
   readonly message: string;
@@ -22,7 +23,7 @@ export interface FrameError {
 }
 
 export interface FrameAnswer {
-  readonly view: "picker" | "form" | "oauth" | "success" | "error";
+  readonly view: "picker" | "form" | "oauth" | "verifying" | "success" | "error";
   readonly blueprint_selected?: string;
   /** Keys of the invalid fields. */
   readonly field_error?: readonly string[];

@@ -9,7 +9,9 @@ import {
   readStep,
   type Flow,
 } from "#actions/sessions/embedded-flow.ts";
-import { checkCsrf, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import { checkCsrf } from "#actions/sessions/hosted-session.ts";
+import { followTry } from "#actions/sessions/try-login.ts";
+import { submitCredentials } from "#actions/sessions/submit-credentials.ts";
 import { prepareToLeave } from "#actions/sessions/redirect-to-provider.ts";
 import type { Services } from "#actions/services.ts";
 import { targetLogoPath } from "./assets.ts";
@@ -64,7 +66,7 @@ export async function submit(ask: Ask): Promise<FastifyReply> {
   if (csrf === "stale") return await show({ notice: "stale" });
   const outcome = leavesForTarget(slot.strategy)
     ? await beginOAuth(services, slot, submitted)
-    : await submitCredentials(services, slot, submitted);
+    : await submitCredentials(services, slot, submitted, services.clientOf(request.raw));
   switch (outcome.kind) {
     case "leave": {
       const departing = prepareToLeave(services, flow.session.id, outcome);
@@ -94,6 +96,9 @@ export async function submit(ask: Ask): Promise<FastifyReply> {
       });
     case "invalid":
       return await show({ errors: outcome.errors, answer: { field_error: [...outcome.errors.keys()] } });
+    case "limited":
+      return await sendEnd(ask, "too_many_attempts");
+    case "checking":
     case "closed":
     case "completed":
       return await show({ values: outcome.kind === "closed" ? submitted : new Map() });
@@ -118,6 +123,28 @@ export async function watchSignIn(ask: Ask): Promise<FastifyReply> {
     answer: {
       error: { code: isRefused ? "oauth_denied" : "oauth_failed", message, recoverable: true },
     },
+  });
+}
+
+/** What trying a submitted login has come to. Its form is shown again with what was typed and is not secret. */
+export async function check(ask: Ask): Promise<FastifyReply> {
+  const { services, request, reply, flow } = ask;
+  const { slot: name } = request.query as { slot?: unknown };
+  const slot = await findSlot(services, flow, typeof name === "string" ? name : "");
+  const shape = formShape(slot?.strategy.fields ?? []);
+  const values = await readForm(request, { ...shape, encoding: "application/x-www-form-urlencoded" });
+  const state = slot === undefined ? "none" : await followTry(services, slot);
+  if (state === "checking") return await sendFrameJson(reply, { waiting: true });
+  const now = await again(services, flow);
+  const refused = {
+    code: "login_refused",
+    message: "The target did not accept the login.",
+    recoverable: true,
+  } as const;
+  return await sendStep({ ...ask, flow: now }, await readStep(services, now), {
+    isOwn: true,
+    values,
+    ...(state === "refused" && { answer: { error: refused } }),
   });
 }
 

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Flow, FlowStep } from "#actions/sessions/embedded-flow.ts";
-import { leavesForTarget } from "#actions/sessions/begin-oauth.ts";
 import { issueCsrf, type HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { html } from "#lib/html.ts";
 import { targetLogoPath } from "./assets.ts";
 import { formPage, type Shown } from "./form-of.ts";
 import { errorOf, frameShell, sendFrameAnswer, type FrameAnswer } from "./frame-answer.ts";
+import { howAllConnected } from "./how-connected.ts";
+import { checkingView } from "./pages/checking-page.ts";
 import type { Shell, View } from "./pages/document.ts";
 import { formView } from "./pages/form-page.ts";
 import {
@@ -57,8 +58,8 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
       if (extra.isOwn !== true) return await sendEnd(ask, "session_used");
       const success = successView(wording, {
         account: flow.brand.name,
-        systems: step.strategies.map(({ name }) => name),
-        isAccepted: step.strategies.every(leavesForTarget),
+        systems: step.slots.map(({ strategy }) => strategy.name),
+        how: howAllConnected(step.slots),
       });
       const view = withBrand(shell, success);
       // Nothing more is needed, in any language.
@@ -79,10 +80,22 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
       const view = pickerView(shell, { brand: flow.brand, choices, csrf });
       return await sendFrameAnswer(reply, shell, view, { ...extra.answer, view: "picker", ...timeOf(flow) });
     }
+    case "limited":
+      return await sendEnd(ask, "too_many_attempts");
+    case "checking": {
+      const { slot } = step;
+      const { strategy, brand } = slot;
+      const targetLogo = targetLogoPath(basePath(services), slot);
+      const ways = html`<div data-slot="${slot.session.slot}">${renderWays(wording, false)}</div>`;
+      const view = checkingView(shell, { brand, strategyName: strategy.name, targetLogo }, ways);
+      const answer = { ...extra.answer, view: "verifying" as const, ...timeOf(flow) };
+      return await sendFrameAnswer(reply, shell, view, answer);
+    }
     case "form": {
-      const { slot, number, count, canChoose } = step;
+      const { slot, isRefused, number, count, canChoose } = step;
+      const isTold = extra.errors !== undefined || (extra.notice ?? null) !== null;
       const page = {
-        ...(await formPage(services, slot, extra)),
+        ...(await formPage(services, slot, isRefused && !isTold ? { ...extra, notice: "rejected" } : extra)),
         returnHost: new URL(flow.session.origin).host,
         cancelTo: null,
         action: `${flow.session.id}/submit`,

@@ -1,10 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import {
-  checkCsrf,
-  findHostedSession,
-  submitCredentials,
-  type HostedSession,
-} from "#actions/sessions/hosted-session.ts";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { checkCsrf, findHostedSession } from "#actions/sessions/hosted-session.ts";
+import { submitCredentials } from "#actions/sessions/submit-credentials.ts";
+import { readTryState } from "#actions/sessions/try-login.ts";
 import { beginOAuth, leavesForTarget } from "#actions/sessions/begin-oauth.ts";
 import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
@@ -13,10 +10,9 @@ import { describeError } from "#lib/log.ts";
 import { registerAssets } from "./assets.ts";
 import { sendDownload } from "./downloads.ts";
 import { registerEmbed } from "./embed-routes.ts";
-import { openHere, wasOpenedElsewhere } from "./first-browser.ts";
-import { formPage, type Shown } from "./form-of.ts";
+import { openHere } from "./first-browser.ts";
+import { postCheck, sendChecking, sendLimited } from "./check-routes.ts";
 import { noticeOf, registerOAuthReturn, sendToTarget } from "./oauth-routes.ts";
-import { renderForm } from "./pages/form-page.ts";
 import {
   renderExpired,
   renderForbidden,
@@ -27,7 +23,8 @@ import {
   renderUsed,
 } from "./pages/message-pages.ts";
 import { AGAIN, formShape, readForm } from "./read-form.ts";
-import { basePath, isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
+import { againOf, sendForm, tokenOf } from "./send-form.ts";
+import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/wordings.ts";
 import { listTyped } from "./typed-values.ts";
 
@@ -52,14 +49,17 @@ export function registerHosted(app: FastifyInstance, services: Services): void {
     });
     pages.setNotFoundHandler(async (request, reply) => await sendUnknown(services, request, reply));
     registerAssets(pages, services);
-    pages.route({
-      // HEAD too: chats and mail filters look at a link with it.
-      method: ["GET", "HEAD"],
-      url: "/:token",
-      handler: async (request, reply) => await getForm(services, request, reply),
-    });
+    // The second one is reloaded, or opened in another language, after a login was tried.
+    for (const url of ["/:token", "/:token/check"])
+      pages.route({
+        // HEAD too: chats and mail filters look at a link with it.
+        method: ["GET", "HEAD"],
+        url,
+        handler: async (request, reply) => await getForm(services, request, reply),
+      });
     registerOAuthReturn(pages, services);
     pages.post("/:token", async (request, reply) => await postForm(services, request, reply));
+    pages.post("/:token/check", async (request, reply) => await postCheck(services, request, reply));
   };
   app.register(registerPages, { prefix: PREFIX });
   registerEmbed(app, services);
@@ -77,16 +77,6 @@ export const isHostedPath = (url: string): boolean => /^\/(connect|embed)(?![^/?
 export const sendUnknown: Handler = async (services, request, reply) =>
   await sendPage(reply, 404, renderUnknown(shellFor(services, request, { isRepeatable: true })));
 
-const tokenOf = (request: FastifyRequest): string => (request.params as { token?: string }).token ?? "";
-
-/** The address of the link itself, in the language that was chosen; null: of a page that has no link. */
-function againOf(services: Services, request: FastifyRequest): string | null {
-  const token = tokenOf(request);
-  const chosen = chosenLanguage(request.query);
-  if (token === "") return null;
-  return `${basePath(services)}/${encodeURIComponent(token)}${chosen === null ? "" : `?lang=${chosen}`}`;
-}
-
 /** Only navigations that a browser marks as such count as visits: link previews and prefetches may open the link any number of times. */
 const getForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
@@ -97,34 +87,13 @@ const getForm: Handler = async (services, request, reply) => {
   const shell = shellFor(services, request, { brand: hosted.brand, isRepeatable: true });
   if (status === "expired") return await sendPage(reply, 410, renderExpired(shell, { back }));
   if (status !== "pending") return await sendPage(reply, 410, renderUsed(shell, { back }));
-  const notice = noticeOf(request, hosted.strategy);
+  const tried = await readTryState(services, hosted);
+  if (tried === "checking") return await sendChecking(services, request, reply, { hosted });
+  if (tried === "limited") return await sendLimited(services, request, reply, hosted);
+  const notice = tried === "refused" ? "rejected" : noticeOf(request, hosted.strategy);
   const isElsewhere = await openHere(services, request, reply, hosted);
   return await sendForm(services, request, reply, { hosted, status: 200, notice, isElsewhere });
 };
-
-interface Answered extends Shown {
-  readonly hosted: HostedSession;
-  readonly status: number;
-}
-
-async function sendForm(
-  services: Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { hosted, status, ...shown }: Answered,
-): Promise<FastifyReply> {
-  const token = tokenOf(request);
-  const chosen = chosenLanguage(request.query);
-  const page = renderForm(shellFor(services, request, { brand: hosted.brand, isRepeatable: true }), {
-    ...(await formPage(services, hosted, {
-      isElsewhere: wasOpenedElsewhere(services, request, hosted),
-      ...shown,
-    })),
-    // Relative, so that a public URL with a path of its own works too.
-    action: chosen === null ? token : `${token}?lang=${chosen}`,
-  });
-  return await sendPage(reply, status, page, "form");
-}
 
 const postForm: Handler = async (services, request, reply) => {
   const token = tokenOf(request);
@@ -156,7 +125,7 @@ const postForm: Handler = async (services, request, reply) => {
   if (status === "completed") return await sendDone(services, request, reply, { hosted });
   const outcome = leavesForTarget(hosted.strategy)
     ? await beginOAuth(services, hosted, submitted)
-    : await submitCredentials(services, hosted, submitted);
+    : await submitCredentials(services, hosted, submitted, services.clientOf(request.raw));
   switch (outcome.kind) {
     case "leave":
       return await sendToTarget(services, reply, outcome, {
@@ -184,6 +153,10 @@ const postForm: Handler = async (services, request, reply) => {
         ? await sendDone(services, request, reply, { hosted: now })
         : await sendExpired();
     }
+    case "checking":
+      return await sendChecking(services, request, reply, { hosted, values: submitted });
+    case "limited":
+      return await sendLimited(services, request, reply, hosted);
     case "completed":
       return await sendDone(services, request, reply, { hosted });
   }

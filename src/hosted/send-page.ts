@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { leavesForTarget } from "#actions/sessions/begin-oauth.ts";
+import { howConnected } from "./how-connected.ts";
 import type { HostedSession } from "#actions/sessions/hosted-session.ts";
 import type { Services } from "#actions/services.ts";
 import { textIn, type Language } from "#domain/language.ts";
@@ -78,7 +78,7 @@ export async function sendDone(
     renderSuccess(shell, {
       account: hosted.brand.name,
       system,
-      isAccepted: leavesForTarget(hosted.strategy),
+      how: howConnected(hosted),
       back: hosted.backTo,
     }),
   );

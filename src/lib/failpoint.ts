@@ -10,6 +10,8 @@ export const FAILPOINTS = [
   "trigger.after_insert",
   "session.after_insert",
   "session.after_complete",
+  "session.after_candidate",
+  "session.after_verdict",
   "credential.after_delete",
   "write.before_intent",
   "write.after_intent",

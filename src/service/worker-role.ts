@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { bindCredentials } from "#actions/credentials/bind-credentials.ts";
 import { finishHandedOver } from "#actions/sessions/hand-over-sign-in.ts";
+import { settleLeftTries } from "#actions/sessions/try-login.ts";
 import type { Services } from "#actions/services.ts";
 import { VaultSetupError } from "#actions/vault/prepare-vault.ts";
 import { openSession, type DatabaseSource } from "#db/connection/pool.ts";
@@ -41,7 +42,10 @@ export async function startWorker(
   const worker = await Worker.start(engine, {
     concurrency: config.workerConcurrency,
     openSession: livenessSessions(source),
-    chores: new Chores(engine, async (stateHash) => await finishHandedOver(services, stateHash)),
+    chores: new Chores(engine, {
+      finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
+      settleLeftTries: async () => await settleLeftTries(services),
+    }),
     quarantine: new Quarantine({ order: { environment, source }, log: services.log }),
   });
   const auditKeeper = startAuditKeeper(

@@ -135,6 +135,8 @@ export interface LoginType {
    * quotes the input.
    */
   checkSubmitted?(config: JsonObject, values: ReadonlyMap<string, string>): ReadonlyMap<string, FormIssue>;
+  /** Why a login with this config can't be tried when it is submitted (`verify`), and the remedy; null, or no function: it can. */
+  explainUntried?(config: JsonObject): string | null;
   /** Origins besides the strategy's `hosts` that receive parts of the credential. */
   sendsTo?(config: JsonObject): readonly string[];
   /** Names that the steps extract, which are variables in later templates. */

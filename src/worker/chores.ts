@@ -28,6 +28,7 @@ const DELIVERY_JOBS_MAX = 30;
 const LOOK_FOR_DUE_EVERY_MS = 1_000;
 /** While runs wait for a busy worker, an event waits so long before this worker delivers it: what ends sooner has the processor for itself. */
 const YIELD_MS = 2_000;
+const SETTLE_LEFT_EVERY_MS = 5_000;
 const LOOK_FOR_MAIL_EVERY_MS = 10_000;
 const OLD_EVENTS_AT_ONCE = 1_000;
 /** One queue, so that only one of them runs at a time across all workers; a late job is not added twice. */
@@ -35,12 +36,20 @@ export const TIMETABLE = ["*/10 * * * * housekeeping", "7 * * * * sweep_objects"
   .map((entry) => `${entry} ?queue=chores&jobKey=${entry.split(" ").at(-1)}`)
   .join("\n");
 
+/** Chores with the services of the pages that end users see. */
+export interface ChoresOfEndUsers {
+  /** Finishes the sign-in of an end user that a process without the vault's keys has handed over. Never throws. */
+  finishSignIn(stateHash: Uint8Array): Promise<void>;
+  /** Settles submitted logins that were tried and that nobody waits for. */
+  settleLeftTries(): Promise<void>;
+}
+
 /** A worker's jobs in graphile-worker, besides executing runs: housekeeping, handed-over sign-ins, deliveries to webhook endpoints. */
 export class Chores {
   /** The names under which jobs are locked, so that other workers can free them when this one is lost. */
   readonly poolIds: string[] = [];
   readonly #services: EngineServices;
-  readonly #finishSignIn: (stateHash: Uint8Array) => Promise<void>;
+  readonly #ofEndUsers: ChoresOfEndUsers;
   #workerId: () => string | null = () => null;
   #isBusy: () => boolean = () => false;
   #runner: Runner | null = null;
@@ -49,10 +58,9 @@ export class Chores {
   #mustFreeJobs = false;
   #arePoolsSaved = true;
 
-  /** `finishSignIn`: finishes the sign-in of an end user that a process without the vault's keys has handed over. Never throws. */
-  constructor(services: EngineServices, finishSignIn: (stateHash: Uint8Array) => Promise<void>) {
+  constructor(services: EngineServices, ofEndUsers: ChoresOfEndUsers) {
     this.#services = services;
-    this.#finishSignIn = finishSignIn;
+    this.#ofEndUsers = ofEndUsers;
   }
 
   /** `workerId`: null while the worker has lost its membership. `isBusy`: whether its runs have no processor to spare. */
@@ -85,7 +93,9 @@ export class Chores {
         housekeeping: async () => await this.#runHousekeeping(),
         sweep_objects: async () => void (await sweepObjects(this.#services)),
         finish_sign_in: async (payload) =>
-          await this.#finishSignIn(Buffer.from((payload as { stateHash: string }).stateHash, "hex")),
+          await this.#ofEndUsers.finishSignIn(
+            Buffer.from((payload as { stateHash: string }).stateHash, "hex"),
+          ),
         // After a failure the next look finds what is due.
         deliver_webhooks: async (payload) =>
           await logFailure(this.#services.log, async () => await this.#deliver(payload)),
@@ -154,6 +164,7 @@ export class Chores {
         LOOK_FOR_DUE_EVERY_MS,
         async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX, this.#yieldMs()),
       ),
+      this.#every(SETTLE_LEFT_EVERY_MS, async () => await this.#ofEndUsers.settleLeftTries()),
     ];
     if (mailer !== null)
       stops.push(this.#every(LOOK_FOR_MAIL_EVERY_MS, async () => await mailOperators(this.#services)));

@@ -5,6 +5,7 @@ import { load } from "cheerio";
 import { issue } from "#domain/form-issue.ts";
 import { LANGUAGES, type Language } from "#domain/language.ts";
 import type { Brand } from "#domain/branding.ts";
+import { renderChecking } from "#hosted/pages/checking-page.ts";
 import { renderForm, type FormPage } from "#hosted/pages/form-page.ts";
 import { renderOpening, renderWindow } from "#hosted/pages/window-pages.ts";
 import * as messages from "#hosted/pages/message-pages.ts";
@@ -12,7 +13,7 @@ import { TEST_VALUES } from "#domain/test-mode.ts";
 import { wordingOf } from "#hosted/texts/wordings.ts";
 import { BRAND, field, FIELDS, form, PAGE, shell } from "./form-pages.ts";
 
-const SUCCESS = { account: "Acme Inc.", system: "Northwind Supplier Portal", isAccepted: false };
+const SUCCESS = { account: "Acme Inc.", system: "Northwind Supplier Portal", how: "stored" } as const;
 const allPages = (language: Language): Readonly<Record<string, string>> => {
   const around = shell(language);
   const pages = {
@@ -28,7 +29,16 @@ const allPages = (language: Language): Readonly<Record<string, string>> => {
     elsewhere: renderForm(around, { ...PAGE, isElsewhere: true }),
     signInUnknown: messages.renderSignInUnknown(around),
     success: messages.renderSuccess(around, SUCCESS),
-    connected: messages.renderSuccess(around, { ...SUCCESS, isAccepted: true }),
+    connected: messages.renderSuccess(around, { ...SUCCESS, how: "signed_in" }),
+    accepted: messages.renderSuccess(around, { ...SUCCESS, how: "accepted" }),
+    unanswered: messages.renderSuccess(around, { ...SUCCESS, how: "unanswered" }),
+    rejected: renderForm(around, { ...PAGE, notice: "rejected" }),
+    checking: renderChecking(
+      around,
+      { brand: PAGE.brand, strategyName: PAGE.strategyName, targetLogo: null },
+      { action: "token/check", csrf: "csrf-value", values: new Map([["mail", "ada@acme.example"]]) },
+    ),
+    limited: messages.renderLimited(around, SUCCESS.system, {}),
     used: messages.renderUsed(around),
     expired: messages.renderExpired(around),
     expiredLate: messages.renderExpired(around, { typed: [{ label: "Email", value: "ada@acme.example" }] }),
@@ -40,7 +50,7 @@ const allPages = (language: Language): Readonly<Record<string, string>> => {
   return Object.fromEntries(Object.entries(pages).map(([name, page]) => [name, String(page)]));
 };
 const ALL_PAGES = allPages("en");
-const FORMS = ["form", "errors", "signIn", "stale", "elsewhere"];
+const FORMS = ["form", "errors", "signIn", "stale", "elsewhere", "rejected", "checking"];
 
 suite("every page", () => {
   for (const language of LANGUAGES) {
@@ -273,9 +283,9 @@ suite("whatever stands in a name, a label or a value is text", () => {
     assert.equal(hostile("title").length, 1);
   });
   test("of the success page", () => {
-    for (const isAccepted of [false, true]) {
+    for (const how of ["stored", "signed_in", "accepted", "unanswered"] as const) {
       const names = { account: HOSTILE, system: HOSTILE };
-      const $ = load(String(messages.renderSuccess(shell(), { ...names, isAccepted })));
+      const $ = load(String(messages.renderSuccess(shell(), { ...names, how })));
       assert.equal($("script, img").length, 0);
       assert.match($("main").text(), /<script>/);
     }
@@ -283,7 +293,7 @@ suite("whatever stands in a name, a label or a value is text", () => {
 });
 
 /** What script finds its places by. */
-const SCRIPT_HOOKS = ["connect", "sending", "rows", "totp"];
+const SCRIPT_HOOKS = ["connect", "check", "sending", "rows", "totp"];
 
 suite("the style sheet", () => {
   const css = readFileSync(new URL("../../src/hosted/pages/style.css", import.meta.url), "utf8");

@@ -18,7 +18,7 @@ const CUTS = REQUESTS / 5;
 /** Those that the requests of this workload come by: workers, sign-ins and reviews reach the rest, in tests of their own. */
 const POINTS = FAILPOINTS.filter(
   (point) =>
-    point !== "session.after_complete" &&
+    !/^session\.after_(complete|candidate|verdict)$/.test(point) &&
     !/^(audit|browser|database|gate|oauth|review|run|schedule|step|sweep|turn|webhook|worker|write)\./.test(
       point,
     ),

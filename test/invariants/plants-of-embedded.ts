@@ -10,8 +10,13 @@ const audited = (id: string): string =>
    select 'aud_${id}', account_id, now(), actor_kind, actor_id, 'embedded_session.create', '${id}', '{}', seal
    from audit_entry where action = 'session.create' limit 1`;
 
-/** Of embedded flows. */
-export const ofEmbedded = ({ credential }: Left): readonly Plant[] => [
+/** Of embedded flows, and of logins that are tried. */
+export const ofSessions = ({ credential }: Left): readonly Plant[] => [
+  {
+    check: "candidate_session",
+    place: `credential ${credential}`,
+    sql: [`update credential set candidate_at = app_now() where id = '${credential}'`],
+  },
   {
     check: "embedded_session_shape",
     place: "embedded_credential_session ecs_planted",

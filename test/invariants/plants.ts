@@ -1,5 +1,5 @@
 import { ofAccounts, type Plant } from "./plants-of-accounts.ts";
-import { ofEmbedded } from "./plants-of-embedded.ts";
+import { ofSessions } from "./plants-of-embedded.ts";
 import type { Left } from "./workload.ts";
 
 const WORKER = (started: string): string =>
@@ -396,5 +396,5 @@ export const plantsOf = (left: Left): readonly Plant[] => [
   ...ofCredentials(left),
   ...ofEffects(left),
   ...ofAccounts(left),
-  ...ofEmbedded(left),
+  ...ofSessions(left),
 ];

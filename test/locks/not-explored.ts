@@ -12,6 +12,8 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/credentials/permit-rebinding.ts#permitRebinding": APPLY_LOCK,
   "src/actions/credentials/rebind-credentials.ts#rebindCredential":
     "it has the turn to log in, which `log in` takes, and its rows are those of this one credential",
+  "src/actions/credentials/restore-reconcile.ts#eraseCandidates":
+    "a command after a restore, before the service is started",
   "src/actions/credentials/restore-reconcile.ts#reconcileRestore":
     "a command after a restore; each transaction deletes one credential, as `delete a credential` does",
   "src/actions/keys/create-api-key.ts#createApiKey": "it inserts rows of its own",

@@ -7,9 +7,12 @@ import {
 import { findStored, replayOrRun } from "#actions/replay-or-run.ts";
 import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
 import { findTriggeredBlueprint, triggerRun, triggerRunTogether } from "#actions/runs/trigger-run.ts";
-import { readHostedById, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import { readHostedById } from "#actions/sessions/hosted-session.ts";
+import { settleTry } from "#actions/sessions/try-login.ts";
+import { submitCredentials } from "#actions/sessions/submit-credentials.ts";
 import { fingerprint } from "#domain/idempotency.ts";
 import type { TriggerBody } from "#domain/trigger-routing.ts";
+import { ADDRESS } from "../no-news.ts";
 import { OPERATOR, type Parts, type Transaction } from "./transaction.ts";
 
 const BODY: TriggerBody = new Map([
@@ -50,6 +53,9 @@ const keyedDelete = ({ accountId }: { readonly accountId: string }, key: string)
   key,
   fingerprint: () => Buffer.alloc(32),
 });
+
+const settle = async (parts: Parts, sessionId: string): Promise<unknown> =>
+  await settleTry(parts, await readHostedById(parts, parts.scene.caller.account.id, sessionId));
 
 const NEW_RUNS = "src/db/keyed-inserts.ts#insertedTogether";
 
@@ -130,7 +136,26 @@ export const OF_CALLERS: readonly Transaction[] = [
     run: async (parts) => {
       const { caller, session } = parts.scene;
       const hosted = await readHostedById(parts, caller.account.id, session);
-      return await submitCredentials(parts, hosted, new Map([["token", "t"]]));
+      return await submitCredentials(parts, hosted, new Map([["token", "t"]]), ADDRESS);
     },
+  },
+  {
+    name: "submit a login that is tried",
+    opens: ["src/actions/sessions/try-login.ts#beginTry"],
+    run: async (parts) => {
+      const hosted = await readHostedById(parts, parts.scene.caller.account.id, parts.scene.tried.fresh);
+      return await submitCredentials(parts, hosted, new Map([["token", "t"]]), ADDRESS);
+    },
+  },
+  {
+    name: "settle a login without an answer",
+    opens: ["src/actions/sessions/try-login.ts#settleTry"],
+    run: async (parts) => await settle(parts, parts.scene.tried.unanswered),
+  },
+  {
+    name: "settle a refused login",
+    opens: ["src/actions/sessions/try-login.ts#settleTry"],
+    takesSeveral: true,
+    run: async (parts) => await settle(parts, parts.scene.tried.refused),
   },
 ];

@@ -68,6 +68,14 @@ export const OF_OPERATORS: readonly Transaction[] = [
       await revokeSession(db, signing, { accountId: scene.caller.account.id, id: scene.session }, OPERATOR),
   },
   {
+    name: "revoke a session whose login was tried",
+    opens: ["src/actions/sessions/revoke-session.ts#revokeSession"],
+    run: async ({ db, signing, scene }) => {
+      const session = { accountId: scene.caller.account.id, id: scene.tried.unanswered };
+      return await revokeSession(db, signing, session, OPERATOR);
+    },
+  },
+  {
     name: "apply documents",
     opens: ["src/actions/config/apply-config.ts#applyConfig"],
     run: async ({ db, signing }) => {

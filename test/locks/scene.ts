@@ -2,9 +2,11 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { triggerRun } from "#actions/runs/trigger-run.ts";
 import { createCredentialSession } from "#actions/sessions/create-credential-session.ts";
+import { cancelRunAsOperator } from "#actions/runs/cancel-run.ts";
 import { setAccountSecret } from "#actions/secrets/set-account-secret.ts";
 import type { Caller } from "#actions/services.ts";
-import { readHostedById, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import { readHostedById } from "#actions/sessions/hosted-session.ts";
+import { submitCredentials } from "#actions/sessions/submit-credentials.ts";
 import { closeAudit } from "#actions/audit/close-audit.ts";
 import { addKey } from "#actions/vault/master-keys.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
@@ -26,12 +28,14 @@ import type { TriggerBody } from "#domain/trigger-routing.ts";
 import { must } from "#lib/assert.ts";
 import { openLog } from "#lib/log.ts";
 import { newId } from "#lib/new-id.ts";
+import { TokenBuckets } from "#lib/token-bucket.ts";
 import { putSchedule } from "#actions/schedules/put-schedule.ts";
 import type { Signing } from "#lib/signing.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { openVault } from "#vault/vault.ts";
 import { moveClock } from "../clock.ts";
 import { blueprint } from "../documents/bench.ts";
+import { ADDRESS, NO_NEWS } from "../no-news.ts";
 import type { Installation } from "../service.ts";
 
 /** The rows on which all transactions meet: a run in each state, and what belongs to them. */
@@ -45,6 +49,8 @@ export interface Scene {
   /** A second one, of runs that need both. */
   readonly other: string;
   readonly session: string;
+  /** Sessions whose login is tried when it is submitted: nothing yet, tried without an answer, refused. */
+  readonly tried: { readonly fresh: string; readonly unanswered: string; readonly refused: string };
   /** Of a master key that is registered and seals nothing yet. */
   readonly nextKid: string;
   /** Not begun. `both` and `bothToo` need two credentials. */
@@ -85,6 +91,12 @@ hosts: ["https://it.example"]
 fields: [{ key: token, label: Token, type: password }]
 login: { type: bearer, token: token }
 concurrency: 2`,
+  `strategy: strat_tried
+account: acme
+hosts: ["https://it.example"]
+fields: [{ key: token, label: Token, type: password }]
+login: { type: bearer, token: token, check: { request: { url: /me } } }
+verify: true`,
   blueprint(
     "reads",
     `- { id: items, type: http, credential: it, request: { url: /items }, records: items }\n${out("items")}`,
@@ -119,10 +131,14 @@ export async function plantScene(installation: Installation, signing: Signing): 
   const caller = { account, keyId: must(key, "a key").id, blueprintKeys: null, scopes: null };
   const { masterKey } = await readKeys(openFileSource(join(installation.dataFolder, "master.key")));
   const vault = openVault({ publicKey: masterKey.publicJwk, privateKeys: masterKey.privateKeys });
+  const submitTo = async (id: string): Promise<void> => {
+    const hosted = await readHostedById({ db }, account.id, id);
+    const services = { db, signing, vault, news: NO_NEWS, buckets: new TokenBuckets() };
+    await submitCredentials(services, hosted, new Map([["token", "t"]]), ADDRESS);
+  };
   const submit = async (): Promise<string> => {
     const id = await plantSession(db, signing, caller);
-    const hosted = await readHostedById({ db }, account.id, id);
-    await submitCredentials({ db, signing, vault }, hosted, new Map([["token", "t"]]));
+    await submitTo(id);
     return must((await readHostedById({ db }, account.id, id)).session.credentialId, "the credential");
   };
   const [credential, other] = [await submit(), await submit()];
@@ -135,6 +151,12 @@ export async function plantScene(installation: Installation, signing: Signing): 
     "update credential_session set created_at = created_at - interval '1 day', expires_at = app_now() where id = $1",
     [expired],
   );
+  const plantTried = async (): Promise<string> => await plantSession(db, signing, caller, "strat_tried");
+  const tried = { fresh: await plantTried(), unanswered: await plantTried(), refused: await plantTried() };
+  for (const id of [tried.unanswered, tried.refused]) await submitTo(id);
+  const logins = await db.query<{ id: string }>("select id from run where blueprint_id is null");
+  for (const { id } of logins) await cancelRunAsOperator(db, signing, id);
+  await db.query("update credential set login_rejections = 1 where session_id = $1", [tried.refused]);
   for (const [id, lockKey] of [
     [WORKER, 1],
     [DEAD_WORKER, 2],
@@ -150,6 +172,7 @@ export async function plantScene(installation: Installation, signing: Signing): 
     credential,
     other,
     session,
+    tried,
     nextKid: next.kid,
     ended: await runs.plantEnded(),
     parked: await runs.plantParked(objects),
@@ -193,9 +216,14 @@ async function plantSchedule(
   return must(schedule, "the schedule").id;
 }
 
-async function plantSession(db: Database, signing: Signing, caller: Caller): Promise<string> {
+async function plantSession(
+  db: Database,
+  signing: Signing,
+  caller: Caller,
+  strategyId = "strat_it",
+): Promise<string> {
   const request = {
-    strategyId: "strat_it",
+    strategyId,
     name: null,
     returnUrl: null,
     metadata: null,

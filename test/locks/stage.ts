@@ -4,17 +4,18 @@ import { join } from "node:path";
 import { AccountQuotas } from "#actions/runs/account-quotas.ts";
 import { checkInvariants } from "#actions/upkeep/check-invariants.ts";
 import { openTombstones } from "#actions/credentials/tombstones.ts";
-import type { Services } from "#actions/services.ts";
 import { openLocalStore } from "#blobs/local-store.ts";
 import { openPool, type Database } from "#db/connection/pool.ts";
 import { freeOrphanedRuns } from "#db/runs/workers.ts";
 import { guardRows, settleRows } from "#db/signing/signed-rows.ts";
 import { must } from "#lib/assert.ts";
 import { openLog } from "#lib/log.ts";
+import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { openVault } from "#vault/vault.ts";
 import { cloneTestDatabase } from "../database.ts";
+import { NO_NEWS } from "../no-news.ts";
 import { install } from "../service.ts";
 import { HeldSide } from "./held-side.ts";
 import { SeededRandom } from "../simulator/seeded-random.ts";
@@ -53,14 +54,6 @@ export interface Stage extends AsyncDisposable {
 
 /** The server looks for deadlocks after this time of waiting; its own default is a second. */
 const DEADLOCK_MS = 10;
-const NO_NEWS: Services["news"] = {
-  announce: () => {},
-  notifyStop: () => {},
-  notifyRunnable: () => {},
-  notifyLeft: () => {},
-  subscribe: () => () => {},
-};
-
 export async function openStage(): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const installation = opened.use(await install());
@@ -215,6 +208,7 @@ async function partsOf(
     audit: signing.audit,
     log,
     news: NO_NEWS,
+    buckets: new TokenBuckets(),
     blobs: openLocalStore(join(folder, "objects")),
     vault: openVault({ publicKey: masterKey.publicJwk, privateKeys: masterKey.privateKeys }),
     nextVault: openVault({

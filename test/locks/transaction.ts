@@ -6,7 +6,7 @@ import type { Scene } from "./scene.ts";
 /** What the product's functions are given here. */
 export type Parts = Pick<
   Services,
-  "db" | "signing" | "log" | "news" | "blobs" | "tombstones" | "quotas" | "publicUrl"
+  "db" | "signing" | "log" | "news" | "buckets" | "blobs" | "tombstones" | "quotas" | "publicUrl"
 > & {
   readonly vault: Keyring;
   /** Of another primary key. */

@@ -1,16 +1,19 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createCredentialSession } from "#actions/sessions/create-credential-session.ts";
-import { readHostedById, submitCredentials } from "#actions/sessions/hosted-session.ts";
+import { readHostedById } from "#actions/sessions/hosted-session.ts";
+import { submitCredentials } from "#actions/sessions/submit-credentials.ts";
 import type { Caller } from "#actions/services.ts";
 import { findAccountBySlug } from "#db/accounts.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { guardRows, settleRows } from "#db/signing/signed-rows.ts";
 import { openEvaluator, type Evaluator } from "#expressions/evaluator.ts";
 import { must } from "#lib/assert.ts";
+import { TokenBuckets } from "#lib/token-bucket.ts";
 import { openSigning, readSigningKey, type Signing } from "#lib/signing.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
 import { openVault, type Vault } from "#vault/vault.ts";
+import { ADDRESS, NO_NEWS } from "../no-news.ts";
 import { serverFolder } from "../server-folder.ts";
 import { install } from "../service.ts";
 import { fixChance } from "./fixed-chance.ts";
@@ -119,7 +122,8 @@ async function collectCredentials(
         ["password", `password of ${name}`],
       ]);
       const hosted = await readHostedById({ db }, caller.account.id, id);
-      await submitCredentials(services, hosted, slug === "partner" ? given : login);
+      const all = { ...services, news: NO_NEWS, buckets: new TokenBuckets() };
+      await submitCredentials(all, hosted, slug === "partner" ? given : login, ADDRESS);
       const { session } = await readHostedById({ db }, caller.account.id, id);
       credentials.set(name, must(session.credentialId, "the credential"));
     }

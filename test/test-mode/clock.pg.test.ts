@@ -29,8 +29,10 @@ after(async () => await installation?.[Symbol.asyncDispose]());
 const UNMOVED: Readonly<Record<string, string>> = {
   "api_key.expires_at": "who may call goes by the real time",
   "audit_entry.occurred_at": "the audit log is never moved",
+  "credential.candidate_at": "a login takes its real time",
   "credential.login_until": "a lease",
   "credential.login_locked_until": "a lock",
+  "credential_session.login_closed_until": "a lock",
   "event_listener.ends_at": "a connection",
   "live_picture.taken_at": "when somebody looks at a run",
   "live_picture.watched_until": "when somebody looks at a run",

@@ -8,6 +8,7 @@ export const AUDIT_ACTION_NAMES: Readonly<Record<AuditAction, string>> = {
   "session.revoke": "Hosted session revoked",
   "embedded_session.create": "Embedded session created",
   "embedded_session.expire": "Embedded session expired",
+  "credential.verify": "Login tried",
   "credential.submit": "Credential submitted",
   "credential.bind": "Credential bound to its origins",
   "credential.rebind": "Credential bound to other origins",

@@ -2,12 +2,14 @@ import { explainLogoUrl } from "#domain/branding.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
 import { limits } from "#domain/limits.ts";
 import { quote, type ConfigFinding, type ConfigPath } from "#domain/config-problem.ts";
-import { fieldSchema, strategySchema } from "#domain/config-schema.ts";
+import { commonLoginKeys, fieldSchema, strategySchema } from "#domain/config-schema.ts";
+import { loginTypes } from "#strategies/registry.ts";
 import { checkLogin } from "./check-login.ts";
 import { checkLiveHosts } from "./check-live-hosts.ts";
 import { checkPlainHosts } from "./check-plain-hosts.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkOrigins, checkPattern, checkUnique } from "./check-values.ts";
+import { ownKeys } from "./typed-config.ts";
 
 /** docs/strategies.md describes strategy documents. */
 export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
@@ -25,6 +27,7 @@ export function checkStrategy(document: JsonObject): readonly ConfigFinding[] {
     ...checkFieldsGiven(fields, login),
     ...checkFields(fields),
     ...(isJsonObject(login) ? checkLogin(login, document) : []),
+    ...checkVerify(document),
   ];
 }
 
@@ -39,6 +42,14 @@ function checkHostsGiven(hosts: Json | undefined, login: Json | undefined): read
   return isEmpty
     ? [{ path: ["hosts"], message: "must not be empty; list the origins that may receive the credential" }]
     : [];
+}
+
+/** A login can be tried if it asks the target for something. */
+function checkVerify({ verify, login }: JsonObject): readonly ConfigFinding[] {
+  if (verify !== true || !isJsonObject(login) || typeof login["type"] !== "string") return [];
+  const type = loginTypes.get(login["type"]);
+  const message = type?.explainUntried?.(ownKeys(login, commonLoginKeys)) ?? null;
+  return message === null ? [] : [{ path: ["verify"], message }];
 }
 
 /** There may be no fields, if the end user logs in at the target itself. */

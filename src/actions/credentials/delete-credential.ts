@@ -26,6 +26,8 @@ interface Deletion {
   readonly actor: AuditActor;
   readonly id: string;
   readonly tombstone: Tombstone;
+  /** For the audit log. */
+  readonly reason?: "login_refused" | "session_over";
 }
 
 interface Deleted {
@@ -121,9 +123,14 @@ async function deleteAll(
   });
   const receipts = deletions
     .filter(({ id }) => deleted.has(id))
-    .map(({ accountId, actor, id }) =>
-      sealEntry(audit, { accountId, actor, action: "credential.delete", subjectId: id }, now),
-    );
+    .map(({ accountId, actor, id, reason }) => {
+      const detail = reason === undefined ? {} : { detail: { reason } };
+      return sealEntry(
+        audit,
+        { accountId, actor, action: "credential.delete", subjectId: id, ...detail },
+        now,
+      );
+    });
   await insertEntries(tx, [...pauses, ...receipts]);
   // Done last, so that as little as possible can fail afterwards.
   await Promise.all(

@@ -1,5 +1,6 @@
 import { recordAudit } from "#db/audit-entries.ts";
 import { acceptOutdatedRows } from "#db/signing/check-signed-rows.ts";
+import { deleteCandidates } from "#db/credentials/login-candidates.ts";
 import { deleteRestoredCredential } from "#db/credentials/credentials.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { failIdleRunsOf } from "#db/runs/runs.ts";
@@ -15,6 +16,26 @@ export interface Reconciled {
   readonly unreadable: number;
   /** Signed rows that are older than in the audit log, and are accepted from now on. */
   readonly rows: number;
+}
+
+/** A login that was being tried: the target may have refused it since, and the end user is told nothing of it any more. */
+async function eraseCandidates(db: Database, signing: Signing): Promise<void> {
+  await db.transaction(async (tx) => {
+    const erased = await deleteCandidates(tx);
+    if (erased.length === 0) return;
+    await failIdleRunsOf(
+      tx,
+      erased.map(({ id }) => id),
+    );
+    for (const { id, accountId } of erased)
+      await recordAudit(tx, signing.audit, {
+        accountId,
+        actor: { kind: "cli" },
+        action: "credential.delete",
+        subjectId: id,
+        detail: { after_restore: true },
+      });
+  });
 }
 
 /**
@@ -44,6 +65,7 @@ export async function reconcileRestore(
     });
     if (wasBack) deleted++;
   }
+  await eraseCandidates(db, signing);
   const rows = await acceptOutdatedRows(db);
   const counts = { tombstones: credentialIds.length, deleted, unreadable, rows };
   await recordAudit(db, signing.audit, {

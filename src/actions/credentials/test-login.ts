@@ -1,12 +1,13 @@
 import { recordAudit } from "#db/audit-entries.ts";
-import { findAccountById } from "#db/accounts.ts";
+import { findAccountById, type Account } from "#db/accounts.ts";
 import { findStrategy } from "#db/config-documents.ts";
 import { findActiveTestLogin, lockCredential } from "#db/runs/test-logins.ts";
-import { insertRun } from "#db/runs/new-runs.ts";
+import { insertRun, type NewRun } from "#db/runs/new-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { AuditActor } from "#domain/audit.ts";
 import { ID_PREFIX, isId } from "#domain/ids.ts";
 import { notFound } from "#domain/problem.ts";
+import type { QueueOptions } from "#domain/queue-options.ts";
 import { TEST_LOGIN, TEST_LOGIN_SLOT } from "#domain/test-login.ts";
 import { assert, must } from "#lib/assert.ts";
 import { newId, newRunKey } from "#lib/new-id.ts";
@@ -16,6 +17,45 @@ export interface TestLogin {
   readonly id: string;
   readonly runKey: string;
   readonly accountId: string;
+}
+
+/** Inserts a run that only logs in, with a credential that the caller's transaction has locked or inserted. */
+export async function insertLogin(
+  tx: Database,
+  {
+    account,
+    operatorId,
+    credential,
+    queue,
+  }: {
+    readonly account: Pick<Account, "id" | "retentionMs">;
+    readonly operatorId: string | null;
+    readonly credential: Omit<NewRun["credentials"][number], "slot">;
+    readonly queue: QueueOptions | null;
+  },
+): Promise<TestLogin> {
+  const run = { id: newId(ID_PREFIX.run), runKey: newRunKey(), accountId: account.id };
+  const isMade = await insertRun(tx, {
+    ...run,
+    blueprintId: null,
+    blueprintVersion: null,
+    againOf: null,
+    scheduleId: null,
+    apiKeyId: null,
+    operatorId,
+    name: null,
+    metadata: "{}",
+    ignoredKeys: [],
+    timeoutMs: TEST_LOGIN.timeoutMs,
+    retentionMs: account.retentionMs,
+    queue,
+    group: null,
+    traceparent: null,
+    credentials: [{ slot: TEST_LOGIN_SLOT, ...credential }],
+    inputs: [],
+  });
+  assert(isMade, "the credential is locked");
+  return run;
 }
 
 /**
@@ -38,35 +78,13 @@ export async function testLogin(
       await findStrategy(tx, accountId, strategyId),
       "the credential's strategy",
     );
-    const run = { id: newId(ID_PREFIX.run), runKey: newRunKey(), accountId };
-    const isMade = await insertRun(tx, {
-      ...run,
-      blueprintId: null,
-      blueprintVersion: null,
-      againOf: null,
-      scheduleId: null,
-      apiKeyId: null,
+    const { concurrency } = strategy;
+    const run = await insertLogin(tx, {
+      account,
       operatorId: by.operatorId ?? null,
-      name: null,
-      metadata: "{}",
-      ignoredKeys: [],
-      timeoutMs: TEST_LOGIN.timeoutMs,
-      retentionMs: account.retentionMs,
+      credential: { credentialId, strategyId, strategyVersion: version, concurrency },
       queue: null,
-      group: null,
-      traceparent: null,
-      credentials: [
-        {
-          slot: TEST_LOGIN_SLOT,
-          credentialId,
-          strategyId,
-          strategyVersion: version,
-          concurrency: strategy.concurrency,
-        },
-      ],
-      inputs: [],
     });
-    assert(isMade, "the credential is locked");
     await recordAudit(tx, signing.audit, {
       accountId,
       actor: by.actor,

@@ -49,6 +49,12 @@ export function throttleForm(services: Needs<"buckets">, by: "address" | "link",
   if (!taken.allowed) throw limited(rate, "forms", taken);
 }
 
+/** Counts a login that is to be tried at the target: guesses come from few addresses. Throws Problem 429. */
+export function limitTries(services: Needs<"buckets">, target: string, client: string): void {
+  const taken = services.buckets.take(`tries/${target}/${networkOf(client)}`, limits.loginTries);
+  if (!taken.allowed) throw limited(limits.loginTries, "logins", taken);
+}
+
 function limited(rate: Rate, policy: string, taken: Taken): Problem {
   return new Problem(
     "rate_limit_exceeded",

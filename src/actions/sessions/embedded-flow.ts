@@ -11,10 +11,10 @@ import { findOAuthAttempt } from "#db/credentials/oauth.ts";
 import type { Brand } from "#domain/branding.ts";
 import { isId } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
-import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { readHosted, readBrand, type HostedSession } from "./hosted-session.ts";
 import { chooseBlueprint } from "./select-blueprint.ts";
+import { readTryState } from "./try-login.ts";
 import type { Needs } from "#actions/services.ts";
 
 /** An embedded session, as its frame sees it. */
@@ -40,11 +40,17 @@ export type Target = Pick<HostedSession, "accountSlug" | "strategy"> & {
 export type FlowStep =
   /** `slot`: the slot of a form that may be open in the frame. */
   | { readonly kind: "expired"; readonly slot: HostedSession | null }
-  | { readonly kind: "completed"; readonly strategies: readonly Strategy[] }
+  | { readonly kind: "completed"; readonly slots: readonly HostedSession[] }
+  /** The login of this slot is being tried at the target. */
+  | { readonly kind: "checking"; readonly slot: HostedSession }
+  /** The target has refused so many of its logins that no further one is taken for now. */
+  | { readonly kind: "limited" }
   | { readonly kind: "picker"; readonly choices: readonly Choice[] }
   | {
       readonly kind: "form";
       readonly slot: HostedSession;
+      /** Whether the target did not accept the last login. */
+      readonly isRefused: boolean;
       /** The number of the Blueprint's slot, from 1. */
       readonly number: number;
       readonly count: number;
@@ -91,12 +97,16 @@ export async function readStep(services: Needs<"db">, flow: Flow, pick = false):
   const slots = await listSlotSessions(services.db, { accountId, id, blueprintKey });
   const at = slots.findIndex((slot) => slot.credentialId === null);
   if (at === -1) {
-    const hosted = await Promise.all(slots.map(async (slot) => await readHosted(services, slot)));
-    return { kind: "completed", strategies: hosted.map(({ strategy }) => strategy) };
+    const all = await Promise.all(slots.map(async (slot) => await readHosted(services, slot)));
+    return { kind: "completed", slots: all };
   }
   const slot = await readHosted(services, must(slots[at], "the next slot"));
   if (status !== "pending") return { kind: "expired", slot };
-  return { kind: "form", slot, number: at + 1, count: slots.length, canChoose };
+  const tried = await readTryState(services, slot);
+  if (tried === "checking") return { kind: "checking", slot };
+  if (tried === "limited") return { kind: "limited" };
+  const isRefused = tried === "refused";
+  return { kind: "form", slot, isRefused, number: at + 1, count: slots.length, canChoose };
 }
 
 /** The Blueprints that can still be chosen, in the caller's order. */

@@ -14,21 +14,17 @@ import {
   completeSessionTogether,
   findSessionById,
   findSessionByToken,
+  type NewCredential,
   type StoredSession,
 } from "#db/credentials/credential-sessions.ts";
 import type { AuditEvent } from "#domain/audit.ts";
 import { readLogoUrl, type Brand, type Logo } from "#domain/branding.ts";
-import type { FormIssue } from "#domain/form-issue.ts";
 import { writeCredential } from "#domain/destination.ts";
-import { checkFormValues } from "#domain/form-values.ts";
-import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { appendSessionId, checkReturnUrl } from "#domain/return-url.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
-import { newId } from "#lib/new-id.ts";
-import { credentialOrigins, loginTypes } from "#strategies/registry.ts";
 import type { Needs } from "#actions/services.ts";
 
 /** The parts of a session that the hosted page shows. */
@@ -146,38 +142,37 @@ export async function checkCsrf(
   return isOurs(Infinity) ? "stale" : "bad";
 }
 
-export type SubmitOutcome =
-  | { readonly kind: "completed" }
-  /** Problems by field key; nothing was stored. */
-  | { readonly kind: "invalid"; readonly errors: ReadonlyMap<string, FormIssue> }
-  /** Completed by another submit, or expired, between rendering and now. */
-  | { readonly kind: "closed" };
-
-/**
- * Seals the end user's values and completes the session: one conditional write, so that of any number of submits exactly
- * one creates a credential. Spec, Credential session, `pending` → `completed`.
- */
-export async function submitCredentials(
-  services: Needs<"db" | "signing" | "vault">,
-  hosted: HostedSession,
-  submitted: ReadonlyMap<string, string>,
-): Promise<SubmitOutcome> {
-  const { values, errors } = checkFormValues(hosted.strategy.fields, submitted);
-  if (errors.size > 0) return { kind: "invalid", errors };
-  // A certificate that no login could present is reported now, while its owner can replace it. This sends nothing.
-  const { type, ...config } = hosted.strategy.login;
-  const unfit = loginTypes.get(type)?.checkSubmitted?.(config, values);
-  if (unfit && unfit.size > 0) return { kind: "invalid", errors: unfit };
-  const origins = credentialOrigins(hosted.strategy);
-  const won = await vaultCredential(services, hosted, newId(ID_PREFIX.credential), { values, origins });
-  return { kind: won ? "completed" : "closed" };
-}
-
 /** The sealed part of a new credential: the values, and every origin that may receive them. */
 export interface NewContent {
   readonly values: ReadonlyMap<string, string>;
   readonly origins: readonly string[];
 }
+
+/** The credential's row: its values are sealed for it alone. */
+export async function sealCredential(
+  { vault }: Needs<"vault">,
+  { accountId, strategyId }: StoredSession,
+  id: string,
+  { values, origins }: NewContent,
+): Promise<NewCredential> {
+  const plain = Buffer.from(writeCredential(values, origins), "utf8");
+  const sealed = await vault.seal(plain, { purpose: "credential", accountId, rowId: id, strategyId });
+  plain.fill(0);
+  return { id, ...sealed, origins };
+}
+
+/** What the end user of a session did with a credential. */
+export const byEndUser = (
+  session: StoredSession,
+  action: "credential.submit" | "credential.verify",
+  credentialId: string,
+): AuditEvent => ({
+  accountId: session.accountId,
+  actor: { kind: "end_user", id: session.embeddedSessionId ?? session.id },
+  action,
+  subjectId: credentialId,
+  detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },
+});
 
 /**
  * Seals a new credential and completes its session: with those of concurrent submits in one transaction, or else in one of its own.
@@ -187,26 +182,12 @@ export async function vaultCredential(
   services: Needs<"db" | "signing" | "vault">,
   { session }: HostedSession,
   id: string,
-  { values, origins }: NewContent,
+  content: NewContent,
   alongside: ((tx: Database) => Promise<void>) | null = null,
 ): Promise<boolean> {
-  const { db, signing, vault } = services;
-  const plain = Buffer.from(writeCredential(values, origins), "utf8");
-  const sealed = await vault.seal(plain, {
-    purpose: "credential",
-    accountId: session.accountId,
-    rowId: id,
-    strategyId: session.strategyId,
-  });
-  plain.fill(0);
-  const credential = { id, ...sealed, origins };
-  const submitted: AuditEvent = {
-    accountId: session.accountId,
-    actor: { kind: "end_user", id: session.embeddedSessionId ?? session.id },
-    action: "credential.submit",
-    subjectId: id,
-    detail: { strategy: session.strategyId, strategy_version: session.strategyVersion },
-  };
+  const { db, signing } = services;
+  const credential = await sealCredential(services, session, id, content);
+  const submitted = byEndUser(session, "credential.submit", id);
   const isSlot = session.embeddedSessionId !== null;
   if (!isSlot && alongside === null) {
     const entry = sealEntry(signing.audit, submitted, clockText(await lookUpClock(db)));

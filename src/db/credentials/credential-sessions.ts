@@ -1,4 +1,5 @@
 import type { CredentialSession } from "#domain/credential-session.ts";
+import type { LoginCheck } from "#domain/login-check.ts";
 import { ENTRY, type SealedEntry } from "#db/audit-entries.ts";
 import { given, namesOf, valuesOf, type Columns } from "#db/connection/given-rows.ts";
 import type { Database, Statement } from "#db/connection/pool.ts";
@@ -20,6 +21,8 @@ export interface StoredSession extends CredentialSession {
   readonly embeddedSessionId: string | null;
   readonly blueprintKey: string | null;
   readonly slot: string | null;
+  /** What trying its login came to; null: none was tried. */
+  readonly loginCheck: LoginCheck | null;
   /** The browser that first opened its link (`actions/sessions/note-opening.ts`); null: not opened yet. */
   readonly firstBrowser: Buffer | null;
 }
@@ -28,7 +31,7 @@ export interface StoredSession extends CredentialSession {
 const SESSION_COLUMNS = `id, account_id as "accountId", strategy_id as "strategyId", strategy_version as "strategyVersion",
   name, return_url as "returnUrl", credential_id as "credentialId", created_at as "createdAt", expires_at as "expiresAt",
   completed_at as "completedAt", embedded_session_id as "embeddedSessionId", blueprint_key as "blueprintKey", slot,
-  first_browser as "firstBrowser", metadata, cancel_url as "cancelUrl",
+  first_browser as "firstBrowser", login_check as "loginCheck", metadata, cancel_url as "cancelUrl",
   case when status = 'pending' and expires_at <= app_now() then 'expired' else status end as "status"`;
 
 export interface NewSession {

@@ -19,7 +19,8 @@ export async function findCredentials(
   ids: readonly string[],
 ): Promise<readonly { readonly id: string; readonly strategyId: string }[]> {
   return await db.query<{ id: string; strategyId: string }>(
-    `select id, strategy_id as "strategyId" from credential where account_id = $1 and id = any($2) for key share`,
+    `select id, strategy_id as "strategyId" from credential
+     where account_id = $1 and id = any($2) and candidate_at is null for key share`,
     [accountId, ids],
   );
 }
@@ -33,7 +34,7 @@ export const lookUpCredential = grouped<
     name: "look_up_credentials",
     text: `select given.at::int, credential.id, strategy_id as "strategyId"
       from unnest($1::text[], $2::text[]) with ordinality as given(account_id, id, at)
-        join credential on credential.account_id = given.account_id and credential.id = given.id`,
+        join credential on credential.account_id = given.account_id and credential.id = given.id and candidate_at is null`,
     values: [calls.map((call) => call.accountId), calls.map((call) => call.id)],
   });
   return inOrder(rows, calls);

@@ -87,7 +87,7 @@ export async function listCredentials(
        case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
        exists (select from login_session where credential_id = credential.id and expires_at > app_now()) as "isLoggedIn"
      from credential join account on account.id = credential.account_id
-     where $1::text[] is null or account.id = any($1) order by account.slug, credential.created_at, credential.id`,
+     where candidate_at is null and ($1::text[] is null or account.id = any($1)) order by account.slug, credential.created_at, credential.id`,
     [accountIds],
   );
 }

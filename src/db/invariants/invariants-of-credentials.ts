@@ -46,7 +46,16 @@ export const CREDENTIAL_CHECKS: readonly RowCheck[] = [
     remedy: NOT_BY_US,
     find: `select 'credential ' || credential.id as place
       from credential left join credential_session session on session.id = credential.session_id
-      where session.credential_id is distinct from credential.id`,
+      where candidate_at is null and session.credential_id is distinct from credential.id`,
+  },
+  {
+    invariant: "V6",
+    name: "candidate_session",
+    problem: "it is being tried, but its session is not pending",
+    remedy: NOT_BY_US,
+    find: `select 'credential ' || credential.id as place
+      from credential left join credential_session session on session.id = credential.session_id
+      where candidate_at is not null and session.status is distinct from 'pending'`,
   },
   {
     invariant: "V6",

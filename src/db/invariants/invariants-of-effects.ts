@@ -108,7 +108,7 @@ export const EFFECT_CHECKS: readonly RowCheck[] = [
   audit(
     "credential_entry",
     "a credential was submitted, but the log does not have exactly one entry for it",
-    oneEach("credential", "credential.submit", since("created_at")),
+    oneEach("credential", "credential.submit", `candidate_at is null and ${since("created_at")}`),
   ),
   audit(
     "cancel_entry",

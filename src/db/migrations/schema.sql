@@ -241,6 +241,7 @@ create table credential (
   login_locked_until timestamp with time zone,
   origins text[],
   login_next text,
+  candidate_at timestamp with time zone,
   constraint credential_pkey PRIMARY KEY (id),
   constraint credential_account_id_id_key UNIQUE (account_id, id),
   constraint credential_session_id_key UNIQUE (session_id),
@@ -251,6 +252,7 @@ create table credential (
   constraint credential_check1 CHECK (((login_locked_until IS NULL) OR (login_rejections > 0))),
   constraint credential_login_rejections_check CHECK ((login_rejections >= 0))
 );
+CREATE INDEX credential_candidate ON public.credential USING btree (candidate_at) WHERE (candidate_at IS NOT NULL);
 CREATE INDEX credential_kid ON public.credential USING btree (kid);
 CREATE INDEX credential_list ON public.credential USING btree (created_at, id);
 CREATE INDEX credential_rejected ON public.credential USING btree (account_id, strategy_id) WHERE (login_rejections > 0);
@@ -279,6 +281,9 @@ create table credential_session (
   sign_in_failed_at timestamp with time zone,
   metadata text,
   cancel_url text,
+  login_check text,
+  login_refusals integer default 0 not null,
+  login_closed_until timestamp with time zone,
   constraint credential_session_pkey PRIMARY KEY (id),
   constraint credential_session_token_lookup_key UNIQUE (token_lookup),
   constraint credential_session_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -290,6 +295,8 @@ create table credential_session (
   constraint credential_session_check3 CHECK (((first_browser IS NULL) = (first_opened_at IS NULL))),
   constraint credential_session_check4 CHECK (((sign_in_failure IS NULL) = (sign_in_failed_at IS NULL))),
   constraint credential_session_first_browser_check CHECK ((octet_length(first_browser) = 32)),
+  constraint credential_session_login_check_check CHECK ((login_check = ANY (ARRAY['accepted'::text, 'refused'::text, 'unanswered'::text]))),
+  constraint credential_session_login_refusals_check CHECK ((login_refusals >= 0)),
   constraint credential_session_metadata_check CHECK ((octet_length(metadata) <= 65536)),
   constraint credential_session_sign_in_failure_check CHECK ((char_length(sign_in_failure) <= 500)),
   constraint credential_session_slot_check CHECK ((num_nulls(embedded_session_id, blueprint_key, slot, slot_position) = ANY (ARRAY[0, 4]))),
@@ -1520,11 +1527,11 @@ CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_e
 
 CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_guard();
 
-CREATE TRIGGER credential_deleted_event AFTER DELETE ON public.credential FOR EACH ROW EXECUTE FUNCTION note_credential_event();
+CREATE TRIGGER credential_deleted_event AFTER DELETE ON public.credential FOR EACH ROW WHEN ((old.candidate_at IS NULL)) EXECUTE FUNCTION note_credential_event();
 
-CREATE TRIGGER credential_login_event AFTER UPDATE OF login_rejections, login_locked_until ON public.credential FOR EACH ROW WHEN (((new.login_rejections > old.login_rejections) OR (new.login_locked_until IS DISTINCT FROM old.login_locked_until))) EXECUTE FUNCTION note_credential_event();
+CREATE TRIGGER credential_login_event AFTER UPDATE OF login_rejections, login_locked_until ON public.credential FOR EACH ROW WHEN (((new.candidate_at IS NULL) AND ((new.login_rejections > old.login_rejections) OR (new.login_locked_until IS DISTINCT FROM old.login_locked_until)))) EXECUTE FUNCTION note_credential_event();
 
-CREATE TRIGGER lock_for_operators AFTER UPDATE OF login_locked_until ON public.credential FOR EACH ROW WHEN (((new.login_locked_until IS NOT NULL) AND (new.login_locked_until IS DISTINCT FROM old.login_locked_until))) EXECUTE FUNCTION note_lock_for_operators();
+CREATE TRIGGER lock_for_operators AFTER UPDATE OF login_locked_until ON public.credential FOR EACH ROW WHEN (((new.candidate_at IS NULL) AND (new.login_locked_until IS NOT NULL) AND (new.login_locked_until IS DISTINCT FROM old.login_locked_until))) EXECUTE FUNCTION note_lock_for_operators();
 
 CREATE TRIGGER credential_session_event AFTER UPDATE OF status, expiry_noted_at ON public.credential_session FOR EACH ROW WHEN (((new.embedded_session_id IS NULL) AND ((old.status IS DISTINCT FROM new.status) OR ((old.expiry_noted_at IS NULL) AND (new.expiry_noted_at IS NOT NULL))))) EXECUTE FUNCTION note_session_event();
 

@@ -40,7 +40,7 @@ export async function listSeenCredentials(
   return await db.query<SeenCredential>(
     `select ${CREDENTIAL}
      from ${WITH_LAST_RUN}
-     where ($1::text[] is null or credential.account_id = any($1)) and ($5::text is null or credential.strategy_id = $5)
+     where candidate_at is null and ($1::text[] is null or credential.account_id = any($1)) and ($5::text is null or credential.strategy_id = $5)
        and ($6::text is null or position($6 in lower(coalesce(credential.name, ''))) > 0
          or position($6 in lower(credential.id)) > 0)
        and ($7::text is null or case $7 when 'locked' then credential.login_locked_until > app_now() else credential.login_rejections > 0 end)
@@ -67,7 +67,7 @@ export interface CredentialDetail extends SeenCredential {
 export async function findSeenCredential(db: Database, id: string): Promise<CredentialDetail | undefined> {
   const rows = await db.query<CredentialDetail>(
     `select ${CREDENTIAL}, credential.session_id as "sessionId", credential.origins
-     from ${WITH_LAST_RUN} where credential.id = $1`,
+     from ${WITH_LAST_RUN} where credential.id = $1 and candidate_at is null`,
     [id],
   );
   return rows[0];

@@ -44,7 +44,7 @@ export async function listFailingLogins(
   return await db.query<FailingLogins>(
     `select account.slug as account, strategy_id as strategy, count(*)::int as credentials,
        (count(*) filter (where login_locked_until > app_now()))::int as locked
-     from credential join account on account.id = credential.account_id where login_rejections > 0
+     from credential join account on account.id = credential.account_id where login_rejections > 0 and candidate_at is null
        and ($2::text[] is null or credential.account_id = any($2))
      group by 1, 2 order by 3 desc, 1, 2 limit $1`,
     [rows, accountIds],
@@ -98,7 +98,8 @@ export async function countWaitingForPeople(
   const rows = await db.query<WaitingForPeople>(
     `select (select count(*)::int from review where status = 'open' and ${own}) as reviews,
        (select count(*)::int from run_write where status = 'in_doubt' and ${own}) as writes,
-       (select count(*)::int from credential where login_rejections > 0 and login_locked_until > app_now() and ${own})
+       (select count(*)::int from credential
+           where login_rejections > 0 and candidate_at is null and login_locked_until > app_now() and ${own})
          as "lockedCredentials",
        (select count(*)::int from webhook_endpoint where disabled_reason in ('gone', 'failing')
          and (${own} or $2 and account_id is null)) as "deadWebhooks"`,

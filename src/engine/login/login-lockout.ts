@@ -4,6 +4,7 @@ import {
   findLoginLockout,
   type LoginLockout,
 } from "#db/credentials/login-lockouts.ts";
+import { noteRefusedCandidate } from "#db/credentials/login-candidates.ts";
 import type { StrategyVersion } from "#db/config-documents.ts";
 import { lockRemedy } from "#domain/labels/states.ts";
 import { RunFailure } from "#engine/run-ended.ts";
@@ -38,8 +39,12 @@ export async function refuseIfLocked(
 /** Counts a rejection. Returns a note for the operator when the credential is now locked. */
 export async function countRejection(services: EngineServices, request: LockoutRequest): Promise<string> {
   const { lockout } = request.strategy.strategy;
-  if (lockout === null) return "";
   const { credentialId, runId, strategyId } = request;
+  if (lockout === null) {
+    // The end user who waits is told.
+    await noteRefusedCandidate(services.db, credentialId, runId);
+    return "";
+  }
   const state = await countRejectedLogin(services.db, { credentialId, runId, ...lockout });
   if (!state?.lockedUntil) return "";
   const { rejections } = state;

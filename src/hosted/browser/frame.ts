@@ -53,6 +53,8 @@ let isOver = false;
 /** Whether this frame has submitted something: then `completed` is its own result. */
 let isOwn = false;
 let watched = 0;
+/** What was typed last and is not secret, for the form after a login that the target refused. */
+let kept = new URLSearchParams();
 let expiry = 0;
 
 async function ask(step: string, body: URLSearchParams | FormData, query = ""): Promise<Answer | null> {
@@ -109,6 +111,19 @@ function show(answer: Answer): void {
   if (answer.error) post("error", answer.error);
   expireIn(answer.expires_in_ms);
   if (answer.completed) complete(answer.completed);
+  if (view === "verifying") void follow();
+}
+
+/** Asks for the outcome of a login that is being tried. Each answer waits for it for a while. */
+async function follow(): Promise<void> {
+  const mine = watched;
+  const slot = place.querySelector<HTMLElement>("[data-slot]")?.dataset["slot"] ?? "";
+  for (;;) {
+    const answer = await ask("check", kept, `&slot=${encodeURIComponent(slot)}`);
+    if (mine !== watched || isOver) return;
+    if (answer && "view" in answer) return show(answer);
+    if (!answer) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
 }
 
 /** Sent once, as the last message. */
@@ -209,6 +224,7 @@ function speak(locale: string): void {
 async function send(form: HTMLFormElement): Promise<void> {
   if (isBusy || isOver) return;
   isOwn = true;
+  kept = typed();
   post("submitted", { attempt: ++attempts });
   // Opened now, while the click allows it; its URL is known later.
   const name = `latchkey-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;

@@ -11,6 +11,7 @@ export type ErrorCode =
   | "popup_blocked"
   | "oauth_denied"
   | "oauth_failed"
+  | "login_refused"
   | "too_many_attempts"
   | "network"
   | "internal";

@@ -25,12 +25,15 @@ export interface View {
   readonly body: Html;
   /** Whether the page is a form, which a script enhances. */
   readonly hasForm?: boolean;
+  /** Whether a script moves the page on, which has a button for that without one. */
+  readonly isWaiting?: boolean;
 }
 
 /** A complete page: it works without scripts and loads nothing from other origins. */
 export function renderDocument(shell: Shell, view: View): Html {
   const { wording, base, scheme } = shell;
   const { language } = wording;
+  const script = view.hasForm === true ? "form.js" : view.isWaiting === true ? "checking.js" : null;
   return html`<!doctype html>
     <html
       lang="${language}"
@@ -47,7 +50,7 @@ export function renderDocument(shell: Shell, view: View): Html {
           html`<link rel="stylesheet" href="${assetPath(base, "test-mode.css")}" />`
         }
         ${renderAccent(shell, scheme === undefined ? accentPath : themesPath)}
-        ${view.hasForm === true && html`<script type="module" src="${assetPath(base, "form.js")}"></script>`}`,
+        ${script !== null && html`<script type="module" src="${assetPath(base, script)}"></script>`}`,
       )}
       <body>
         ${renderContent(shell, view)}

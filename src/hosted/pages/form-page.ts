@@ -42,8 +42,11 @@ export interface FormPage {
   readonly framed?: { readonly step: Html | false; readonly slot: Html; readonly ways: Html };
 }
 
-/** `refused`, `failed`: results of a sign-in at the target. `stale`: the page was open for longer than a form is valid. */
-export type FormNotice = "refused" | "failed" | "stale";
+/**
+ * `refused`, `failed`: results of a sign-in at the target. `rejected`: the target did not accept what was typed. `stale`: the page was open for
+ * longer than a form is valid.
+ */
+export type FormNotice = "refused" | "failed" | "rejected" | "stale";
 
 export const renderForm = (shell: Shell, page: FormPage): Html =>
   renderDocument(shell, formView(shell, page));
@@ -142,13 +145,15 @@ function renderNotice(
 ): Html {
   const { texts } = wording;
   const heading =
-    notice === "refused" ? say(wording, "not_connected", { system }) : texts[`${notice}_heading` as const];
-  const style = notice === "failed" ? "summary" : "summary heed";
+    notice === "refused"
+      ? say(wording, "not_connected", { system })
+      : say(wording, `${notice}_heading` as const, { system });
+  const style = notice === "failed" || notice === "rejected" ? "summary" : "summary heed";
   return html`<div class="${style}" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${heading}</h2>
     <p>${texts[framed !== undefined && notice === "refused" ? "frame_refused" : notice]}</p>
     ${notice === "failed" && html`<p>${say(wording, "failed_again", { account: brand.name }, strong)}</p>`}
-    ${notice === "stale" && fields.some(isSecret) && html`<p>${texts.secrets_again}</p>`}
+    ${(notice === "stale" || notice === "rejected") && fields.some(isSecret) && html`<p>${texts.secrets_again}</p>`}
   </div>`;
 }
 

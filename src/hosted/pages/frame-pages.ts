@@ -172,11 +172,11 @@ export function windowView({ wording, base }: Shell, redirect: AuthorizationRedi
 
 export function successView(
   wording: Wording,
-  { account, systems, isAccepted }: Omit<Success, "system"> & { readonly systems: readonly LocalText[] },
+  { account, systems, how }: Omit<Success, "system"> & { readonly systems: readonly LocalText[] },
 ): View {
   const [kind, heading, ...said] = saySuccess(wording, {
     account,
-    isAccepted,
+    how,
     system: listOf(wording, systems),
   });
   return messageView(kind, heading, ...said, say(wording, "go_on", { account }));

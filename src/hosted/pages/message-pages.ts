@@ -80,12 +80,14 @@ const renderBack = ({ wording }: Shell, back: string | null): Html | false =>
     <a class="button" href="${back}">${say(wording, "continue_to", { host: new URL(back).host })}</a>
   </p>`;
 
-/** What was connected, and how: a login that was typed was received, not tested (spec, Credential session rule 1). */
+/**
+ * What was connected, and how. `signed_in`: at the target itself. `accepted`, `unanswered`: what the target said to a login that was typed.
+ * `stored`: a login that was typed was received, not tested (spec, Credential session rule 1).
+ */
 export interface Success {
   readonly account: string;
   readonly system: string;
-  /** Whether the end user has signed in at the target, which has accepted it. */
-  readonly isAccepted: boolean;
+  readonly how: "signed_in" | "accepted" | "unanswered" | "stored";
 }
 
 /** After a submit without a `return_url`. */
@@ -101,13 +103,24 @@ export function renderSuccess(
 /** The sign, the heading, and what there is to know. */
 export function saySuccess(
   wording: Wording,
-  { account, system, isAccepted }: Success,
+  { account, system, how }: Success,
 ): readonly [kind: MessageKind, heading: string, ...HtmlPart[]] {
   const sayStrong = (key: TextKey): HtmlPart =>
     say(wording, key, { account, system }, (text) => html`<strong><bdi>${text}</bdi></strong>`);
-  return isAccepted
-    ? ["done", plainText(wording, "connected", { system }), sayStrong("connected_how")]
-    : ["kept", wording.texts.success_heading, sayStrong("success"), sayStrong("success_again")];
+  if (how === "signed_in" || how === "accepted") {
+    const said = sayStrong(how === "accepted" ? "accepted" : "connected_how");
+    return ["done", plainText(wording, "connected", { system }), said];
+  }
+  const kept = [sayStrong("success"), sayStrong("success_again")];
+  const said = how === "unanswered" ? [sayStrong("unanswered"), ...kept] : kept;
+  return ["kept", wording.texts.success_heading, ...said];
+}
+
+/** 429: the target has refused so many logins of this session that no further one is tried for a while. */
+export function renderLimited(shell: Shell, system: string, ways: Ways): Html {
+  const { wording } = shell;
+  const heading = plainText(wording, "limited_heading", { system });
+  return renderMessage(shell, ways, "late", heading, say(wording, "limited", { system }));
 }
 
 /** A page whose text is fixed, apart from its language. */

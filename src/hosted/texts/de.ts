@@ -70,6 +70,18 @@ export const de: Texts = {
   qr_none:
     "In diesem Bild wurde kein QR-Code eines Authenticators gefunden. Versuchen Sie es mit einem schärferen Bild, oder geben Sie den Schlüssel ein.",
 
+  checking_heading: "{system} wird gefragt…",
+  checking:
+    "Ihre Zugangsdaten werden bei {system} ausprobiert. Das dauert meist nur einige Sekunden. Bitte lassen Sie diese Seite geöffnet.",
+  checking_look: "Ergebnis ansehen",
+  rejected_heading: "{system} hat diese Zugangsdaten nicht angenommen",
+  rejected: "Es wurde nichts gespeichert. Bitte prüfen Sie Ihre Eingaben und versuchen Sie es noch einmal.",
+  limited_heading: "{system} hat mehrere Anmeldungen abgelehnt",
+  limited:
+    "Damit Ihr Konto dort nicht gesperrt wird, wird eine Zeit lang keine weitere Anmeldung versucht. Prüfen Sie, ob Sie sich bei {system} selbst anmelden können, und öffnen Sie diesen Link später noch einmal.",
+  accepted: "{system} hat Ihre Zugangsdaten angenommen. {account} kann sie jetzt verwenden.",
+  unanswered: "{system} hat nicht rechtzeitig geantwortet, ob die Zugangsdaten stimmen.",
+
   success_heading: "Ihre Zugangsdaten sind gespeichert",
   success:
     "Ihre Zugangsdaten für {system} sind sicher gespeichert. Ob sie stimmen, zeigt sich, wenn {account} sie zum ersten Mal verwendet.",

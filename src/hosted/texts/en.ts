@@ -63,6 +63,18 @@ export const en = {
   qr_found: "The key was read from the picture.",
   qr_none: "No QR code of an authenticator was found in this picture. Try a sharper one, or type the key.",
 
+  checking_heading: "Checking with {system}…",
+  checking:
+    "Your login is being tried at {system}. This usually takes a few seconds. Please keep this page open.",
+  checking_look: "See the result",
+  rejected_heading: "{system} did not accept this login",
+  rejected: "Nothing was saved. Please check what you entered and try again.",
+  limited_heading: "{system} has refused several logins",
+  limited:
+    "So that your account there is not locked, no further login is tried for a while. Check that you can sign in at {system} itself, and open this link again later.",
+  accepted: "{system} has accepted your login. {account} can use it now.",
+  unanswered: "{system} did not say in time whether the login is right.",
+
   success_heading: "Your login is saved",
   success: "Your {system} login is stored safely. It will be tried when {account} first uses it.",
   success_again: "If {system} does not accept it, {account} is told and can ask you for it again.",

@@ -67,6 +67,18 @@ export const es: Texts = {
   qr_none:
     "En esta imagen no se ha encontrado ningún código QR de autenticación. Pruebe con una más nítida o escriba la clave.",
 
+  checking_heading: "Comprobando con {system}…",
+  checking:
+    "Sus datos de acceso se están probando en {system}. Suele tardar unos segundos. Mantenga esta página abierta, por favor.",
+  checking_look: "Ver el resultado",
+  rejected_heading: "{system} no ha aceptado estos datos de acceso",
+  rejected: "No se ha guardado nada. Revise lo que ha introducido e inténtelo de nuevo, por favor.",
+  limited_heading: "{system} ha rechazado varios inicios de sesión",
+  limited:
+    "Para que su cuenta no se bloquee allí, durante un tiempo no se prueba ningún otro inicio de sesión. Compruebe que puede entrar en {system} directamente y vuelva a abrir este enlace más tarde.",
+  accepted: "{system} ha aceptado sus datos de acceso. {account} ya puede usarlos.",
+  unanswered: "{system} no ha respondido a tiempo si los datos de acceso son correctos.",
+
   success_heading: "Sus datos de acceso están guardados",
   success:
     "Sus datos de acceso a {system} se han guardado de forma segura. Se probarán cuando {account} los use por primera vez.",

@@ -69,6 +69,18 @@ export const fr: Texts = {
   qr_none:
     "Aucun code QR d’application d’authentification n’a été trouvé dans cette image. Essayez une image plus nette, ou saisissez la clé.",
 
+  checking_heading: "Vérification auprès de {system}…",
+  checking:
+    "Vos identifiants sont essayés auprès de {system}. Cela ne prend en général que quelques secondes. Veuillez laisser cette page ouverte.",
+  checking_look: "Voir le résultat",
+  rejected_heading: "{system} n’a pas accepté ces identifiants",
+  rejected: "Rien n’a été enregistré. Veuillez vérifier votre saisie et réessayer.",
+  limited_heading: "{system} a refusé plusieurs connexions",
+  limited:
+    "Pour que votre compte n’y soit pas bloqué, aucune autre connexion n’est essayée pendant un certain temps. Vérifiez que vous pouvez vous connecter directement à {system}, puis rouvrez ce lien plus tard.",
+  accepted: "{system} a accepté vos identifiants. {account} peut maintenant les utiliser.",
+  unanswered: "{system} n’a pas répondu à temps si les identifiants sont corrects.",
+
   success_heading: "Vos identifiants sont enregistrés",
   success:
     "Vos identifiants {system} sont conservés en lieu sûr. Ils seront essayés lorsque {account} les utilisera pour la première fois.",

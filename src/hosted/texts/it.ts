@@ -65,6 +65,18 @@ export const it: Texts = {
   qr_none:
     "In questa immagine non c’è un codice QR di autenticazione. Provane una più nitida oppure digita la chiave.",
 
+  checking_heading: "Verifica presso {system}…",
+  checking:
+    "I tuoi dati di accesso vengono provati presso {system}. Di solito bastano pochi secondi. Tieni aperta questa pagina.",
+  checking_look: "Vedi il risultato",
+  rejected_heading: "{system} non ha accettato questi dati di accesso",
+  rejected: "Non è stato salvato nulla. Controlla i dati inseriti e riprova.",
+  limited_heading: "{system} ha rifiutato diversi accessi",
+  limited:
+    "Perché il tuo account non venga bloccato, per qualche tempo non viene provato nessun altro accesso. Controlla di poter accedere direttamente a {system} e riapri questo link più tardi.",
+  accepted: "{system} ha accettato i tuoi dati di accesso. {account} ora può usarli.",
+  unanswered: "{system} non ha risposto in tempo se i dati di accesso sono giusti.",
+
   success_heading: "I tuoi dati di accesso sono salvati",
   success:
     "I tuoi dati di accesso a {system} sono conservati in modo sicuro. Saranno provati quando {account} li userà per la prima volta.",

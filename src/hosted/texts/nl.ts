@@ -68,6 +68,18 @@ export const nl: Texts = {
   qr_none:
     "In deze afbeelding is geen QR-code van een authenticator gevonden. Probeer een scherpere, of typ de sleutel over.",
 
+  checking_heading: "{system} wordt gevraagd…",
+  checking:
+    "Uw inloggegevens worden bij {system} geprobeerd. Dat duurt meestal maar een paar seconden. Laat deze pagina open.",
+  checking_look: "Resultaat bekijken",
+  rejected_heading: "{system} heeft deze inloggegevens niet geaccepteerd",
+  rejected: "Er is niets opgeslagen. Controleer wat u hebt ingevuld en probeer het opnieuw.",
+  limited_heading: "{system} heeft meerdere inlogpogingen geweigerd",
+  limited:
+    "Om te voorkomen dat uw account daar wordt geblokkeerd, wordt er een tijd lang niet meer ingelogd. Controleer of u bij {system} zelf kunt inloggen en open deze link later opnieuw.",
+  accepted: "{system} heeft uw inloggegevens geaccepteerd. {account} kan ze nu gebruiken.",
+  unanswered: "{system} heeft niet op tijd laten weten of de inloggegevens kloppen.",
+
   success_heading: "Uw inloggegevens zijn opgeslagen",
   success:
     "Uw inloggegevens voor {system} zijn veilig opgeslagen. Ze worden geprobeerd wanneer {account} ze voor het eerst gebruikt.",

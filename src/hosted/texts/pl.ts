@@ -65,6 +65,18 @@ export const pl: Texts = {
   qr_none:
     "Na tym obrazie nie znaleziono kodu QR aplikacji uwierzytelniającej. Spróbuj z ostrzejszym obrazem albo wpisz klucz.",
 
+  checking_heading: "Sprawdzanie: {system}…",
+  checking:
+    "Twoje dane logowania są sprawdzane w {system}. Zwykle trwa to kilka sekund. Nie zamykaj tej strony.",
+  checking_look: "Zobacz wynik",
+  rejected_heading: "{system} nie przyjął tych danych logowania",
+  rejected: "Nic nie zapisano. Sprawdź wpisane dane i spróbuj ponownie.",
+  limited_heading: "{system} odrzucił kilka prób logowania",
+  limited:
+    "Aby Twoje konto nie zostało tam zablokowane, przez pewien czas nie będzie kolejnych prób. Sprawdź, czy możesz zalogować się bezpośrednio w {system}, i otwórz ten link później.",
+  accepted: "{system} przyjął Twoje dane logowania. {account} może już z nich korzystać.",
+  unanswered: "{system} nie odpowiedział na czas, czy dane logowania są poprawne.",
+
   success_heading: "Twoje dane logowania są zapisane",
   success:
     "Twoje dane logowania do {system} są bezpiecznie zapisane. Zostaną sprawdzone, gdy {account} użyje ich po raz pierwszy.",

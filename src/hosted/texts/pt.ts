@@ -67,6 +67,18 @@ export const pt: Texts = {
   qr_none:
     "Nenhum código QR de autenticação foi encontrado nesta imagem. Tente uma mais nítida ou digite a chave.",
 
+  checking_heading: "A verificar com {system}…",
+  checking:
+    "Os seus dados de acesso estão a ser testados em {system}. Costuma demorar alguns segundos. Mantenha esta página aberta.",
+  checking_look: "Ver o resultado",
+  rejected_heading: "{system} não aceitou estes dados de acesso",
+  rejected: "Nada foi guardado. Reveja o que digitou e tente de novo.",
+  limited_heading: "{system} recusou vários acessos",
+  limited:
+    "Para que a sua conta não seja bloqueada lá, durante algum tempo não se testa mais nenhum acesso. Verifique se consegue entrar em {system} diretamente e abra este link de novo mais tarde.",
+  accepted: "{system} aceitou os seus dados de acesso. {account} já pode usá-los.",
+  unanswered: "{system} não respondeu a tempo se os dados de acesso estão certos.",
+
   success_heading: "Os seus dados de acesso estão guardados",
   success:
     "Os seus dados de acesso a {system} foram guardados em segurança. Serão testados quando {account} os usar pela primeira vez.",

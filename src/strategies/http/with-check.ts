@@ -37,6 +37,10 @@ export function withCheck(type: LoginType): LoginType {
             },
           ]
         : [],
+    explainUntried: ({ check }) =>
+      check === undefined
+        ? "this login sends nothing, so there is nothing to try; add a `check` to `login`, or remove `verify`"
+        : null,
     login: async (context, config) => {
       const session = await type.login(context, without(config));
       if (config["check"] !== undefined)

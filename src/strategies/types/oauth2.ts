@@ -22,6 +22,10 @@ export const login = defineLogin({
   // An `authorization_url` is opened by the browser and receives no part of a credential.
   sendsTo: ({ issuer, token_url: token }) =>
     [issuer, token].flatMap((url) => (typeof url === "string" ? (writtenOrigin(url) ?? []) : [])),
+  explainUntried: (config) =>
+    matchesSchema(oauthSchema, config) && grantOf(config) === "authorization_code"
+      ? "the end user signs in at the target itself, which tries the login; remove `verify`"
+      : null,
   async login(context) {
     const { accessToken } = await currentTokens(context);
     return { headers: { authorization: bearer(accessToken) }, cookies: null };
