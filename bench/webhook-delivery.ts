@@ -14,11 +14,8 @@ export interface DeliveryCosts {
 }
 
 /** What one worker delivers to the stage's only endpoint while there is nothing else to do. */
-export async function measureDeliveries({
-  installation,
-  server,
-  startWorkers,
-}: RunStage): Promise<DeliveryCosts> {
+export async function measureDeliveries(stage: RunStage): Promise<DeliveryCosts> {
+  const { installation, server } = stage;
   const { db } = installation.database;
   await db.query({
     text: `with event as (
@@ -34,7 +31,7 @@ export async function measureDeliveries({
   });
   for (const table of ["webhook_event", "webhook_delivery"]) await db.query(`analyze ${table}`);
   await db.query({ text: "checkpoint", timeoutMs: 60_000 });
-  await using workers = await startWorkers(1);
+  await using workers = await stage.startWorkers(1);
   const look = async (from: number) => {
     for (let delivered = 0; ; await sleep(100)) {
       delivered = await countAttempts(installation);
