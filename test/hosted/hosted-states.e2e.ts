@@ -87,7 +87,9 @@ test("every page that has a heading of its own was looked at", () => {
   const isOfFrames = (key: string): boolean => /^(frame|picker|window|offline)_/.test(key);
   const missed = Object.entries(en)
     .filter(([key]) => key.endsWith("_heading") && !isOfFrames(key))
-    .filter(([, heading]) => typeof heading === "string" && !headings.has(heading));
+    .filter(
+      ([, heading]) => typeof heading === "string" && !headings.has(heading.replace("{system}", "Northwind")),
+    );
   assert.deepEqual(missed, []);
 });
 

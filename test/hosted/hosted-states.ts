@@ -2,6 +2,7 @@
 import { deflateSync, crc32 } from "node:zlib";
 import type { Page } from "playwright-core";
 import { GOOD, RETURN_ORIGIN, setUpHosted, type Hosted } from "./hosted-setup.ts";
+import { PASSWORD, startLoginTarget, STRATEGY, triedDocuments } from "./tried-login-stage.ts";
 
 /** A square with a ring in it, as a PNG: what stands for a customer's logo. */
 export function drawLogo(side = 96, color: readonly number[] = [31, 111, 84]): string {
@@ -147,9 +148,17 @@ export const oauthDocument = JSON.stringify({
 
 /** A service at which every state can be brought about. */
 export async function setUpStates(): Promise<Hosted> {
-  const hosted = await setUpHosted(everyFieldDocument, oauthDocument);
+  const target = await startLoginTarget();
+  const hosted = await setUpHosted(everyFieldDocument, oauthDocument, ...triedDocuments(target.origin));
   await hosted.installation.apply(brandedAcme);
-  return hosted;
+  return {
+    ...hosted,
+    [Symbol.asyncDispose]: async () => {
+      target.release();
+      await hosted[Symbol.asyncDispose]();
+      target.close();
+    },
+  };
 }
 
 type Show = (page: Page, hosted: Hosted, language: string) => Promise<void>;
@@ -180,6 +189,12 @@ async function openForm(
 async function fillPortal(page: Page): Promise<void> {
   await page.locator("input[name=email]").fill(GOOD.email);
   await page.locator("input[name=password]").fill(GOOD.password);
+}
+
+async function tryLogin(page: Page, username: string, password: string): Promise<void> {
+  await page.locator("input[name=username]").fill(username);
+  await page.locator("input[name=password]").fill(password);
+  await submit(page);
 }
 
 /** A time that can't be told: every request fails, as with a database that has a fault. */
@@ -267,6 +282,24 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await hosted.setClock("statement_timestamp() + interval '13 hours'");
     await submit(page);
     await hosted.setClock();
+  },
+  checking: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: STRATEGY, ...WAY_BACK });
+    // The page asks for the outcome as soon as it is shown, and would be replaced in time.
+    await page.route("**/check*", async (route) => await route.abort("aborted"));
+    await tryLogin(page, "slow", PASSWORD);
+  },
+  rejected: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: STRATEGY, ...WAY_BACK });
+    await tryLogin(page, "ada", "not the password");
+    await page.locator("main [role=alert]").waitFor();
+  },
+  limited: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: STRATEGY, ...WAY_BACK });
+    for (let refused = 0; refused < 3; refused++) {
+      await tryLogin(page, "ada", "not the password");
+      await page.locator("form.check").waitFor({ state: "detached" });
+    }
   },
   success: async (page, hosted, language) => {
     await openForm(page, hosted, language, WAY_BACK);
