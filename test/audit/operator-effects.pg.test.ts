@@ -32,7 +32,6 @@ let oidc: OidcStage;
 let stage: OperatorStage;
 let caller: Caller;
 let admin: Someone;
-
 before(async () => {
   oidc = await openOidcStage();
   stage = oidc.operators;

@@ -25,6 +25,7 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/operators/manage-operators.ts#createOperator": "it inserts rows of its own",
   "src/actions/operators/manage-operators.ts#change": OPERATORS_ROW,
   "src/actions/operators/manage-sessions.ts#linkSession": "it inserts one row",
+  "src/actions/operators/manage-sessions.ts#requestCredential": "it inserts rows of its own",
   "src/actions/operators/manage-tokens.ts#createOperatorToken": "it inserts rows of its own",
   "src/actions/operators/manage-tokens.ts#revokeTokenById": "it changes one row of its own table",
   "src/actions/operators/oidc-sign-in.ts#finishOidcSignIn": OPERATORS_ROW,
@@ -68,6 +69,7 @@ export const NOT_EXPLORED: Readonly<Record<string, string>> = {
   "src/actions/webhooks/trigger-event.ts#triggerEvent": "it inserts rows of its own",
   "src/db/webhooks/webhook-deliveries.ts#deleteOldEvents":
     "its deliveries are 30 days old; it is repeated when the server aborts it",
+  "src/actions/upkeep/read-metrics.ts#databaseGauges": "it only reads",
   "src/db/audit-entries.ts#inSnapshot": "it only reads",
   "src/db/backups/snapshot.ts#withoutPurges":
     "it waits for an advisory lock first and locks nothing after it; purges only try that lock",
