@@ -75,6 +75,10 @@ test("terms of SQL are removed: each as far as it goes, and what stands between 
   assert.deepEqual(changed("sql term removed", text).toSorted(), terms.toSorted());
   const between = "const a = `select 1 from run where x between 1 and 2`;";
   assert.deepEqual(changed("sql term removed", between), ["const a = `select 1 from run where true`;"]);
+  assert.deepEqual(changed("sql term removed", 'const a = "delete from run where x = 1 and y = 2";'), [
+    'const a = "delete from run where x = 1 ";',
+    'const a = "delete from run where true and y = 2";',
+  ]);
   assert.deepEqual(changed("sql term removed", text, "src/engine/example.ts"), []);
 });
 

@@ -126,9 +126,11 @@ function sqlOf(node: SyntaxNode, text: string): readonly FoundSite[] {
   const isText =
     node.type === "TemplateLiteral" || (node.type === "Literal" && typeof node["value"] === "string");
   if (!isText) return [];
-  return findSqlSites(text.slice(node.start, node.end)).map((site) => ({
+  // Without the quotes, which are no part of a last term.
+  const start = node.start + 1;
+  return findSqlSites(text.slice(start, node.end - 1)).map((site) => ({
     ...site,
-    start: node.start + site.start,
-    end: node.start + site.end,
+    start: start + site.start,
+    end: start + site.end,
   }));
 }

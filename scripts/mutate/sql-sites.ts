@@ -12,10 +12,10 @@ const LOCK =
 const TERM = /(?<=\s)and\s/g;
 /** At the depth of a term, what ends it. */
 const ENDS =
-  /^(?:\s+(?:and|or|order by|limit|for (?:no key )?update|for (?:key )?share|returning|group by|on conflict|union|then|else|when|as)\b|[),;`])/;
+  /^(?:\s+(?:and|or|order by|limit|for (?:no key )?update|for (?:key )?share|returning|group by|on conflict|union|then|else|when|as)\b|[),;])/;
 const FIRST = /\bwhere\s/g;
 
-/** Sites in the text of a string or a template, as it stands in the source: `${…}` is taken as one word. */
+/** Sites in the text of a string or a template, as it stands in the source between its quotes: `${…}` is taken as one word. */
 export function findSqlSites(source: string): readonly SqlSite[] {
   if (!IS_SQL.test(source)) return [];
   const masked = maskHoles(source);

@@ -18,7 +18,7 @@ const plain = (count: number): string => count.toLocaleString("en-US");
 /** What a page says of limits: the words around the numbers that the program has. */
 const PROMISES: Readonly<Record<string, readonly string[]>> = {
   "api.md": [
-    `| JSON body | ${limits.jsonBodyBytesMax / MIB} MiB; of a trigger ${limits.triggerJsonBytesMax / MIB} MiB |`,
+    `| JSON body | ${limits.jsonBodyBytesMax / MIB} MiB; of a trigger, and of a batch of triggers, ${limits.triggerJsonBytesMax / MIB} MiB |`,
     `| JSON values in a body | ${plain(limits.jsonValuesMax)} |`,
     `| JSON nesting | ${limits.jsonDepthMax} levels |`,
     `of all callers at once | ${limits.largeBodiesBytesMax / MIB} MiB in a process |`,
