@@ -1,6 +1,6 @@
 import type { Services } from "#actions/services.ts";
 
-/** For tests without other processes, which nobody has to tell of anything. */
+/** For tests without other processes, which need no notification. */
 export const NO_NEWS: Services["news"] = {
   announce: () => {},
   notifyStop: () => {},

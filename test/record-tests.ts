@@ -19,7 +19,7 @@ type TestEvent =
 
 /** A reporter for node's test runner: a line of JSON for each test, and for each file. Suites are no tests; a file is one. */
 export async function* recordTests(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  // The runner tells of one file after the other, whatever runs at once, and of a suite's start before its tests.
+  // The runner reports one file after the other, whatever runs at once, and of a suite's start before its tests.
   const path: string[] = [];
   for await (const { type, data } of source) {
     if (type === "test:start") {

@@ -109,7 +109,7 @@ async function isCompatiblyNewer(db: Database, log: Log): Promise<boolean> {
     );
     return true;
   } catch (error) {
-    // What follows tells of the missing right, and of its remedy.
+    // The error that follows names the missing right and the remedy.
     if (isRefusedRight(error)) return false;
     throw error;
   }

@@ -49,7 +49,7 @@ export function runPointsOf(...scenarios: readonly Scenario[]): readonly Failpoi
   return all.flatMap(([point, scenario]) => (scenarios.includes(scenario) ? [point] : []));
 }
 
-/** The log tells of each point that acts, before it does. */
+/** The log names each point that acts, before it does. */
 export function actedPoints(
   installation: Installation,
   action: "kill" | "throw" | "delay",

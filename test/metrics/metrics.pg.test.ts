@@ -193,7 +193,7 @@ test("no secret, id or name is in the metrics or in a line of a request", async 
   assert.deepEqual(Object.keys(fields), ["requestId", "method", "route", "status", "ms", "bytes", "msg"]);
 });
 
-test("a database that takes long to tell of the installation is not asked at each scrape", async () => {
+test("a database that answers slowly is not asked at each scrape", async () => {
   const { db } = bench.installation.database;
   const alarms = async (): Promise<number> => sum((await scrape()).samples, "latchkey_row_alarms");
   assert.equal(await alarms(), 0);

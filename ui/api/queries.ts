@@ -28,7 +28,7 @@ export type Me = AnswerOf<typeof readMe>;
 const ME = ["me"] as const;
 const TRIES_MAX = 2;
 /** How often pages with live data are refreshed: without notifications (`alone`), and with them (`told`). */
-/** For what no notification tells of. */
+/** For what no notification announces. */
 export const OFTEN_MS = 3_000;
 const LIVE_MS = { alone: 3_000, told: 30_000 } as const;
 let isStreaming = false;

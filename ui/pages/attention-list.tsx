@@ -66,7 +66,7 @@ type Runs = AnswerOf<typeof listRuns>["items"];
 /** Each locked credential with the runs that failed at its login: one incident is one row. */
 function useLockedLogins(overview: Overview | undefined): {
   readonly items: readonly AttentionItem[];
-  /** The ids of the runs that these rows tell of. */
+  /** The ids of the runs that these rows are about. */
   readonly runs: ReadonlySet<string>;
 } {
   const mayRead = useSignedIn().may("credential.read");

@@ -21,7 +21,7 @@ const ALARMS_MAX = 100;
 /** The delay of the event loop is sampled this often; the default of 10 ms costs more. */
 const DELAY_SAMPLE_MS = 50;
 /**
- * What the database tells of the installation takes longer the more runs wait. If it took `slow` or longer, it is asked again after so many
+ * The statements about the installation take longer the more runs wait. If they took `slow` or longer, they are sent again after so many
  * times as long, so that no backlog makes metrics cost more than a hundredth of a connection's time; after `most` in any case.
  */
 const DATABASE_MS = { slow: 100, times: 100, most: 30_000 } as const;
