@@ -86,6 +86,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     kind: "await removed",
     line: 'await failpoint("browser.after_steps")',
     reason:
-      "a fail-point that ends the process does so before it returns; tests use this one for nothing else",
+      "a fail-point that ends the process does so a microtask later, before anything leaves it; tests use this one for nothing else",
   },
 ];

@@ -136,12 +136,21 @@ test("housekeeping deletes claims that have ended, and no other", async () => {
   assert.deepEqual(left, [{ id: open?.id }]);
 });
 
-async function deliver(context: TestContext, endpointId: string): Promise<void> {
+async function deliver(context: TestContext, endpointId: string, waitedMs = 0): Promise<void> {
   const gate = openGate({ allow: ["127.0.0.1/32"] });
   context.after(async () => await gate.close());
   const services = await openDeliveryServices(installation, gate);
-  await deliverWebhooks(services, endpointId, new AbortController().signal);
+  await deliverWebhooks(services, endpointId, new AbortController().signal, () => waitedMs);
 }
+
+test("a busy worker leaves events until they have been due for the time that it says", async (context) => {
+  const id = await create("/waits", 3);
+  await deliver(context, id, 60_000);
+  assert.equal(receiver.at("/waits").length, 0);
+  await moveClock(installation.database.db, "1 minute");
+  await deliver(context, id, 60_000);
+  assert.equal(receiver.at("/waits").length, 3);
+});
 
 test("when an endpoint fails, no delivery that was not attempted stays claimed", async (context) => {
   const id = await create("/breaks", 200);

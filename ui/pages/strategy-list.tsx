@@ -32,7 +32,7 @@ function Logins({
   );
 }
 
-/** Tells of a strategy how its logins go. */
+/** How the logins of a strategy go. */
 function useLogins() {
   const { may } = useSignedIn();
   const problems = useRead(listSecrets, { query: {} }, { enabled: may("secret.read") }).data?.problems ?? [];
