@@ -84,7 +84,10 @@ const outcomeOf = (
 const DELAY_MS = { first: 2_000, most: 60_000 } as const;
 const DOUBLINGS_MAX = 10;
 
-/** Hands back a run that can't continue now, with a delay that grows with each claim. It continues from its journal, until its timeout. */
+/**
+ * Hands back a run that can't continue now, with a delay that grows with each claim. It continues from its journal, until its timeout, which
+ * goes on meanwhile: what it waits for may never come back.
+ */
 export async function delayRun(
   services: Pick<EngineServices, "db">,
   run: ClaimedRun,
