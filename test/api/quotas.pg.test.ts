@@ -252,8 +252,17 @@ test("what is counted is what is stored: inputs, objects of steps and of results
   const all = (await listAccountUsage(db)).find(({ account }) => account === "acme");
   assert.equal(all?.storedBytes, await stored());
   await addUpStoredBytes(db);
-  assert.equal(await readStoredBytes(db, accountId), await stored());
   assert.equal(await count("account_usage_change"), 0);
+  const ofAnother = `insert into account_usage_change (account_id, bytes) select id, $1 from account where slug = 'globex'`;
+  await db.query(ofAnother, [7]);
+  assert.equal(
+    await readStoredBytes(db, accountId),
+    await stored(),
+    "what another account stores is not counted",
+  );
+  assert.equal(await count("account_usage_change"), 1);
+  await db.query(ofAnother, [-7]);
+  await addUpStoredBytes(db);
 
   const config = readConfig(installation.environment);
   const signing = openSigning(readSigningKey(requireSigningKey(config).reveal()));

@@ -154,11 +154,12 @@ test("checkpoints: a line for each chain that has grown, signed; foreign and cha
   assert.equal(lines.length, 3);
   appendFileSync(file, `${lines[0]?.replace('"count":3', '"count":4')}\n`);
   appendFileSync(file, `{"v":1,"chain":"${CHAIN}"}\n`);
+  appendFileSync(file, `{"v":1,"at":"2026-11-21T00:00:00.000Z","signature":"AAAA"}\n`);
   const { chains, foreignCheckpoints } = await verifyAudit(log.db, log.keys, {
     account: null,
     checkpointFiles: [file],
   });
-  assert.deepEqual(foreignCheckpoints, [`${file}:4`, `${file}:5`]);
+  assert.deepEqual(foreignCheckpoints, [`${file}:4`, `${file}:5`, `${file}:6`]);
   assert.deepEqual(
     chains.map(({ account, entries, findings }) => [account, entries, findings]),
     [

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { must } from "#lib/assert.ts";
 import { moveClock } from "../clock.ts";
-import { eventually } from "../eventually.ts";
+import { eventually, until } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { install, type CommandResult, type Installation, type RunningService } from "../service.ts";
 import { runCommand } from "./program.ts";
@@ -218,9 +218,19 @@ test("what can't be rotated is refused with the remedy and changes nothing", asy
 test("of two rotations at once one makes a key, the other is told which", async () => {
   const old = await newKey();
   const before = await countKeys();
-  const both = await Promise.all(
-    [1, 2].map(async () => await installation.command("keys", "rotate", old.id, "--json")),
-  );
+  const { db } = installation.database;
+  let sent: readonly Promise<CommandResult>[] = [];
+  await db.transaction(async (tx) => {
+    await tx.query("select 1 from api_key where id = $1 for no key update", [old.id]);
+    sent = [1, 2].map(async () => await installation.command("keys", "rotate", old.id, "--json"));
+    await until("both wait for the key's row", async () => {
+      const waiting = await db.query(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return waiting.length === sent.length;
+    });
+  });
+  const both = await Promise.all(sent);
   assert.deepEqual(new Set(both.map(({ code }) => code)), new Set([0, 1]));
   assert.equal(await countKeys(), before + 1);
   const made = JSON.parse(both.map(({ stdout }) => stdout).join("")) as Made;

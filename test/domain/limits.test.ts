@@ -66,6 +66,10 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
     `in order; at most ${limits.loginStepsMax} |`,
     `A login may take ${limits.loginTimeoutMs / SECOND} s`,
   ],
+  "secrets.md": [
+    `one line of up to ${plain(limits.accountSecretCharactersMax)} characters`,
+    `that may receive it, up to ${limits.accountSecretOriginsMax}:`,
+  ],
   // Many defaults are limits.
   "configuration.md": SETTINGS.map(
     ({ name, type, default: standard }) => `| \`${name}\` | ${type.replaceAll("|", "\\|")} | ${standard} |`,
@@ -82,6 +86,7 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
     `at most ${limits.textFieldCharactersMax / 1e6} million characters`,
     `the list of all values, at most ${plain(limits.collectedValuesMax)} |`,
     `at most ${plain(limits.reviewChangesMax)} records of a review can be changed`,
+    `a reason has at most ${plain(limits.reviewReasonCharactersMax)} characters`,
     `the data of a node's records, at most ${plain(limits.nodesVariableRecordsMax)} |`,
     `one second of processor time and ${limits.expressionThreadMiB} MiB`,
   ],

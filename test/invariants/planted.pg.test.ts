@@ -89,6 +89,18 @@ test("every check of rows finds the violation that is planted for it, and no oth
   assert.deepEqual(await findViolations(bench.installation), [], "healthy after");
 });
 
+test("what was done before there was a log, or in a month that was detached, needs no entry", async () => {
+  const missing = async (...sql: readonly string[]): Promise<ReadonlySet<string>> => {
+    const found = await plant({ check: "", place: "", sql: ["delete from audit_entry", ...sql] });
+    return new Set(found.flatMap(({ check }) => (check.endsWith("_entry") ? check : [])));
+  };
+  const entries = ["session", "credential", "cancel", "review", "write", "key", "key_change"];
+  const checks = await missing();
+  for (const entry of entries) assert.ok(checks.has(`${entry}_entry`), entry);
+  const laterLog = "update schema_migration set applied_at = app_now() + interval '1 day' where version = 7";
+  assert.deepEqual(await missing(laterLog), new Set());
+});
+
 /** Does something to the store, looks, and undoes it. */
 async function withDamage(
   damage: () => () => void,

@@ -3,11 +3,16 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { takeAnswer } from "#db/credentials/oauth.ts";
+import { handOverSignIn } from "#actions/sessions/hand-over-sign-in.ts";
+import type { HostedSession } from "#actions/sessions/hosted-session.ts";
+import { takeAnswer, type OAuthAttempt } from "#db/credentials/oauth.ts";
+import { openLog } from "#lib/log.ts";
+import { LoginFailure } from "#strategies/define-login.ts";
 import { eventually, PATIENCE_MS, until } from "../eventually.ts";
 import { openCaller } from "../caller.ts";
 import { openBench, type Bench } from "../documents/bench.ts";
 import { openTarget, type Target } from "../documents/target.ts";
+import { signingOf } from "../invariants.ts";
 import { keepSecret } from "../keep-secret.ts";
 import { testInAll } from "../tiers.ts";
 import { Visitor } from "./oauth-setup.ts";
@@ -113,6 +118,37 @@ test("an answer is taken once, however many processes ask for it", async () => {
   const { hash } = attempt ?? assert.fail("no sign-in");
   const taken = await Promise.all(Array.from({ length: 8 }, async () => await takeAnswer(db(), hash)));
   assert.equal(taken.filter((each) => each !== undefined).length, 1);
+});
+
+test("what nobody takes over in time is withdrawn, and the session says what this process can't open", async (t) => {
+  const [attempt] = await db().query<OAuthAttempt>(
+    `select state_hash as "stateHash", account_id as "accountId", session_id as "sessionId", strategy_id as "strategyId", form
+     from oauth_attempt join credential_session on credential_session.id = session_id
+     where used_at is not null and status = 'pending' limit 1`,
+  );
+  const log = openLog({ level: "error", format: "json" }, { write: () => {} });
+  const services = { db: db(), log, signing: signingOf(bench.installation) };
+  // Each look at the clock is a minute later.
+  const now = performance.now.bind(performance);
+  let minutes = 0;
+  const { mock } = t.mock.method(performance, "now", () => now() + ++minutes * 60_000);
+  const outcome = await handOverSignIn(
+    services,
+    {} as HostedSession,
+    attempt ?? assert.fail("no sign-in"),
+    { state: "s", parameters: new URLSearchParams(), redirectUri: "https://latchkey.example/back" },
+    new LoginFailure("the secret is sealed for this process"),
+  );
+  mock.restore();
+  assert.equal(outcome.kind, "retry");
+  assert.deepEqual(
+    await db().query(
+      `select answer, outcome, sign_in_failure as failure from oauth_attempt
+       join credential_session on credential_session.id = session_id where state_hash = $1`,
+      [attempt?.stateHash],
+    ),
+    [{ answer: null, outcome: "failed", failure: "the secret is sealed for this process" }],
+  );
 });
 
 testInAll(

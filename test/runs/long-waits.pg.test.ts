@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { admitRuns } from "#db/runs/admission.ts";
 import { claimLeftRuns } from "#db/runs/left-runs.ts";
+import { callNextQueued } from "#db/runs/lines.ts";
 import { callToBrowsers } from "#db/runs/browser-line.ts";
 import type { Database } from "#db/connection/pool.ts";
+import { until } from "../eventually.ts";
 import type { Installation } from "../service.ts";
 import { installForRuns } from "./any-blueprint.ts";
 
@@ -22,7 +24,11 @@ let db: Database;
 let accountId: string;
 
 before(async () => {
-  ({ installation, db, accountId } = await installForRuns(strategy("one", 1), strategy("two", 1)));
+  ({ installation, db, accountId } = await installForRuns(
+    strategy("one", 1),
+    strategy("two", 1),
+    strategy("three", 1),
+  ));
 });
 beforeEach(async () => {
   await end(await underWay());
@@ -35,7 +41,10 @@ after(async () => await installation?.[Symbol.asyncDispose]());
 let made = 0;
 
 /** A run that waits, a moment after those before it. Each credential is of the strategy of its name; `copied` is the limit at its trigger. */
-async function addRun(credentials: readonly ("one" | "two")[], copied: number | null = 1): Promise<string> {
+async function addRun(
+  credentials: readonly ("one" | "two" | "three")[],
+  copied: number | null = 1,
+): Promise<string> {
   const id = `run_test${String(++made).padStart(4, "0")}`;
   await db.query(
     `insert into run (id, run_key, account_id, blueprint_id, blueprint_version, api_key_id, metadata, ignored_keys,
@@ -99,6 +108,19 @@ for (const room of [50, 1]) {
   });
 }
 
+test("the oldest 20 runs that reserve are looked at; the next one follows when one of them begins", async () => {
+  const running = await addRun(["one"]);
+  assert.deepEqual(await admit(), [running]);
+  const reserving: string[] = [];
+  for (let count = 0; count < 20; count++) reserving.push(await addRun(["one", "two"]));
+  const next = await addRun(["three"]);
+  await db.query("update run set waits_for = '' where id = any($1)", [[...reserving, next]]);
+  assert.deepEqual(await admit(), []);
+  await end([running]);
+  assert.deepEqual(await admit(), reserving.slice(0, 1));
+  assert.deepEqual(await admit(), [next]);
+});
+
 test("runs that are taken together begin in their turn, wherever their rows lie", async () => {
   /** An update puts a row elsewhere in the table. */
   const move = async (runs: readonly string[]): Promise<void> => {
@@ -140,6 +162,55 @@ test("runs behind one that another transaction is changing are admitted all the 
     assert.deepEqual(await admit(50), []);
   });
   assert.deepEqual(await admit(1), [changed]);
+});
+
+test("of a throttle's queue the first run that nobody changes is called, by the slot that is next when the throttle is free", async () => {
+  const [slot] = await db.query<{ line: string }>(
+    `insert into throttle_slot (account_id, blueprint_id, node_id, next_at, spacing_ms)
+     select account_id, id, 'paced', app_now(), 1000 from blueprint returning blueprint_id || '/paced' as line`,
+  );
+  const line = slot?.line ?? assert.fail("no throttle");
+  const queued = [await addRun([]), await addRun([])];
+  await db.query(
+    "update run set line = $2, parked_at = app_now(), deadline_at = app_now() where id = any($1)",
+    [queued, line],
+  );
+  const called = async (): Promise<readonly string[]> => {
+    const rows = await db.query<{ id: string }>(
+      "select id from run where id = any($1) and parked_at is null order by id",
+      [queued],
+    );
+    return rows.map(({ id }) => id);
+  };
+  let calling: Promise<unknown> = Promise.resolve();
+  await db.transaction(async (tx) => {
+    await tx.query("update throttle_slot set next_at = next_at + interval '1 hour'");
+    calling = callNextQueued(db, [line]);
+    await until("it waits for the throttle", async () => {
+      const waiting = await db.query(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return waiting.length === 1;
+    });
+  });
+  await calling;
+  assert.deepEqual(await called(), [], "the next slot is an hour away");
+  await db.query("update throttle_slot set next_at = app_now()");
+  await db.transaction(async (tx) => {
+    await tx.query("select 1 from run where id = $1 for no key update", [queued[0]]);
+    assert.deepEqual(await callNextQueued(db, [line]), [accountId]);
+  });
+  assert.deepEqual(await called(), queued.slice(1));
+  await db.query("delete from throttle_slot");
+});
+
+test("while another admission holds the account's row none begins, for it would count the same runs", async () => {
+  const waiting = await addRun([]);
+  await db.transaction(async (tx) => {
+    await tx.query("select 1 from account where id = $1 for no key update", [accountId]);
+    await assert.rejects(admit(), { code: "55P03" });
+  });
+  assert.deepEqual(await admit(), [waiting]);
 });
 
 test("a limit counts as it is now, also for runs that were triggered under another one", async () => {
