@@ -20,6 +20,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "a load beside kills and full disks; instead one kill and one full disk without a load (db/embedded-watch)",
   "test/flow/promoted-standby.pg.test.ts":
     "two clusters and a promotion; instead a restart of the server under load (flow/database-faults)",
+  "test/flow/pgbouncer.pg.test.ts":
+    "Debian's PgBouncer before every part, the conformance suite, and kills; instead what a start looks for (db/pooler)",
   "test/flow/rolling-restart.pg.test.ts":
     "a balancer, a load and restarts; instead a drain with requests and streams (cli/serve, runs/events)",
   "test/flow/rolling-upgrade.pg.test.ts":

@@ -62,6 +62,8 @@ export interface Composition {
     work: (db: Database) => Promise<T>,
     options?: { readonly create?: boolean; readonly migrates?: boolean; readonly asOwner?: boolean },
   ): Promise<T>;
+  /** Why the addresses of the database don't suffice for `serve`, each with its remedy. */
+  findPoolerProblems(db: Database): Promise<readonly string[]>;
   /** The migrations that the database lacks, in order. Changes nothing. */
   readMigrationPlan(): Promise<readonly string[]>;
   /**

@@ -39,6 +39,7 @@ export function addDoctor(program: Command, composition: Composition): void {
       try {
         await composition.withDatabase(async (db) => {
           for (const finding of await checkDatabase(composition, db)) show(finding);
+          for (const text of await composition.findPoolerProblems(db)) show({ ok: false, text });
           for (const finding of await checkTypesInUse(db)) show(finding);
           for (const finding of await checkMail(db)) show(finding);
           for (const advice of await listAdvice(composition, db))

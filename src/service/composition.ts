@@ -216,6 +216,10 @@ function compose(environment: Environment): Composition {
     hasDatabase: () => hasDatabase(config()),
     withDatabase: async (work, { create = false, migrates = false, asOwner = false } = {}) =>
       await withDatabase(config(), log, { create, migrates, asOwner }, work),
+    findPoolerProblems: async (db) => {
+      const { findPoolerProblems } = await import("./open-database.ts");
+      return await findPoolerProblems(config(), db, await log());
+    },
     readMigrationPlan: async () => {
       requireDatabase(config());
       const { readMigrationPlan } = await import("./open-database.ts");

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { findUsedTable } from "#db/backups/load.ts";
 import { listPendingMigrations, migrate, readMigrations } from "#db/connection/migrate.ts";
-import { openPool, type Database } from "#db/connection/pool.ts";
+import { directSource, isPooled, openPool, type Database } from "#db/connection/pool.ts";
 import type { Log } from "#lib/log.ts";
 import { MIGRATIONS, migrateOpened, openDatabase } from "./open-database.ts";
 import { StartRefused, type Config } from "./settings/settings.ts";
@@ -22,9 +22,11 @@ export async function loadEmptyDatabase<T>(
 ): Promise<T> {
   await requireKnown(applied);
   const database = await openDatabase(config, log, { olderSchema: "keep" });
-  const { db, ownerSource } = database;
+  const { db, source, ownerSource } = database;
   const owner =
-    ownerSource === null ? db : openPool(ownerSource, { applicationName: "latchkey restore", max: 2 });
+    ownerSource === null && !isPooled(source)
+      ? db
+      : openPool(ownerSource ?? directSource(source), { applicationName: "latchkey restore", max: 2 });
   try {
     const used = await findUsedTable(owner);
     if (used !== undefined)

@@ -6,7 +6,13 @@ import { areJobsMigrated, migrateJobs } from "#db/runs/jobs.ts";
 import { listCompatibleNewer, listPendingMigrations, migrate } from "#db/connection/migrate.ts";
 import { assertDurable } from "#db/connection/durable.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
-import { openPool, type Database, type DatabaseSource } from "#db/connection/pool.ts";
+import { directSource, isPooled, openPool, type Database, type DatabaseSource } from "#db/connection/pool.ts";
+import {
+  isOnPooler,
+  isRefusedByPooler,
+  listPoolerProblems,
+  REFUSED_BY_POOLER,
+} from "#db/connection/pooler.ts";
 import { areSameDatabase } from "#db/connection/same-database.ts";
 import type { Log } from "#lib/log.ts";
 import { StartRefused, type Config } from "./settings/settings.ts";
@@ -69,7 +75,8 @@ export async function openDatabase(
             }
           : undefined,
       });
-  const source: DatabaseSource = embedded?.connection ?? sourceOf(config.databaseUrl);
+  const source: DatabaseSource =
+    embedded?.connection ?? sourceOf(config.databaseUrl, config.databaseDirectUrl);
   const ownerSource =
     embedded?.ownerConnection ?? (config.databaseOwnerUrl ? sourceOf(config.databaseOwnerUrl) : null);
   const db = openPool(source, { applicationName: "latchkey", log: (message) => log.warn(message) });
@@ -80,12 +87,13 @@ export async function openDatabase(
   try {
     if (!embedded) await reach(db, "DATABASE_URL", stays ? config.databaseWaitMs : 0, log);
     await assertDurable(db);
+    if (!embedded && stays) await requireSessions({ db, source }, config.databaseWaitMs, log);
     const isAhead = stays && (await isCompatiblyNewer(db, log));
     if (olderSchema !== "keep" && !isAhead) {
       const migrates =
         olderSchema === "migrate_if_set" ? config.migrate === "auto" : olderSchema === "migrate";
       if (!migrates) await requireMigrated(db, config.migrate);
-      else await migrateOpened({ db, ownerSource }, log);
+      else await migrateOpened({ db, source, ownerSource }, log);
       await requireGrants(db);
     }
   } catch (error) {
@@ -115,28 +123,78 @@ async function isCompatiblyNewer(db: Database, log: Log): Promise<boolean> {
   }
 }
 
-const sourceOf = (url: Config["databaseUrl"]): DatabaseSource => ({
+const sourceOf = (
+  url: Config["databaseUrl"],
+  direct: Config["databaseDirectUrl"] = null,
+): DatabaseSource => ({
   connectionString: url?.reveal() ?? "",
+  ...(direct !== null && { direct: direct.reveal() }),
 });
 
-async function migrateAll(db: Database, log: Log): Promise<void> {
+/** Refuses a pooler that what needs a session would have to pass, and one that is not set up for the rest. */
+async function requireSessions(
+  opened: Pick<OpenDatabase, "db" | "source">,
+  waitMs: number,
+  log: Log,
+): Promise<void> {
+  await withDirect(opened, waitMs, log, async (direct) => {
+    const [problem] = await listPoolerProblems(opened.db, isPooled(opened.source) ? direct : null);
+    if (problem !== undefined) throw new StartRefused(problem);
+  });
+}
+
+/** Past a pooler, over connections that are closed afterwards. */
+async function withDirect<T>(
+  { db, source }: Pick<OpenDatabase, "db" | "source">,
+  waitMs: number,
+  log: Log,
+  work: (direct: Database) => Promise<T>,
+): Promise<T> {
+  if (!isPooled(source)) return await work(db);
+  const direct = openPool(directSource(source), { applicationName: "latchkey direct", max: 2 });
+  try {
+    await reach(direct, "DATABASE_DIRECT_URL", waitMs, log);
+    return await work(direct);
+  } finally {
+    await direct.end();
+  }
+}
+
+/** What is wrong with the addresses of the database, as `doctor` shows it. */
+export async function findPoolerProblems(config: Config, db: Database, log: Log): Promise<readonly string[]> {
+  if (config.databaseUrl === null) return [];
+  const source = sourceOf(config.databaseUrl, config.databaseDirectUrl);
+  return await withDirect({ db, source }, 0, log, async (direct) =>
+    listPoolerProblems(db, isPooled(source) ? direct : null),
+  );
+}
+
+/** `setting`: names the connection. */
+async function migrateAll(db: Database, setting: string, log: Log): Promise<void> {
+  // An index is built with settings and a lock of the session, which a pooler would leave to another client.
+  if (await isOnPooler(db))
+    throw new StartRefused(
+      `${setting} leads to a pooler in transaction mode, and migrations need a session of the server. Let it lead to the server itself; ` +
+        "docs/database.md#behind-pgbouncer. Nothing was changed.",
+    );
   await migrate(db, MIGRATIONS, { onWait: (message) => log.warn(message) });
   await migrateJobs(db);
 }
 
 /** Migrates a database that is open. */
 export async function migrateOpened(
-  { db, ownerSource }: Pick<OpenDatabase, "db" | "ownerSource">,
+  { db, source, ownerSource }: Pick<OpenDatabase, "db" | "source" | "ownerSource">,
   log: Log,
 ): Promise<void> {
-  if (ownerSource === null) await migrateAs(db, log);
-  else await migrateAsOwner(ownerSource, db, log);
+  if (ownerSource !== null) return await migrateAsOwner(ownerSource, db, log);
+  const setting = isPooled(source) ? "DATABASE_DIRECT_URL" : "DATABASE_URL";
+  await withDirect({ db, source }, 0, log, async (direct) => await migrateAs(direct, setting, log));
 }
 
 /** Migrates as the service's role, which then owns the objects that it creates. */
-async function migrateAs(db: Database, log: Log): Promise<void> {
+async function migrateAs(db: Database, setting: string, log: Log): Promise<void> {
   try {
-    await migrateAll(db, log);
+    await migrateAll(db, setting, log);
   } catch (error) {
     if (!isRefusedRight(error)) throw error;
     throw new StartRefused(
@@ -149,7 +207,7 @@ async function migrateAs(db: Database, log: Log): Promise<void> {
 /** Migrates as the owner's role. */
 async function migrateAsOwner(ownerSource: DatabaseSource, db: Database, log: Log): Promise<void> {
   await withOwner({ db, ownerSource }, log, async (owner) => {
-    await migrateAll(owner, log);
+    await migrateAll(owner, "DATABASE_OWNER_URL", log);
     await grantToService(owner, await readRole(db));
   });
 }
@@ -248,7 +306,7 @@ async function reach(db: Database, setting: string, waitMs: number, log: Log): P
       await db.query("select 1");
       return;
     } catch (error) {
-      const isOver = performance.now() + REACH_EVERY_MS > until;
+      const isOver = isRefusedByPooler(error) || performance.now() + REACH_EVERY_MS > until;
       if (isOver || !isConnectionLost(error)) throw unreachable(setting, error as NodeJS.ErrnoException);
       if (!isTold)
         log.warn(
@@ -282,7 +340,10 @@ export async function againWhileUnreachable<T>(
   }
 }
 
-function unreachable(setting: string, { code, message }: NodeJS.ErrnoException): StartRefused {
+function unreachable(setting: string, error: NodeJS.ErrnoException): StartRefused {
+  const { code, message } = error;
+  if (isRefusedByPooler(error))
+    return new StartRefused(`The database of ${setting} can't be opened (${message}): ${REFUSED_BY_POOLER}.`);
   // If all addresses of a name fail, the error has a code but no message.
   const reason = [message, code].filter((text) => text !== undefined && text !== "").join(", ");
   return new StartRefused(

@@ -4,7 +4,14 @@ import { finishHandedOver } from "#actions/sessions/hand-over-sign-in.ts";
 import { settleLeftTries } from "#actions/sessions/try-login.ts";
 import type { Services } from "#actions/services.ts";
 import { VaultSetupError } from "#actions/vault/prepare-vault.ts";
-import { openSession, type DatabaseSource } from "#db/connection/pool.ts";
+import {
+  directSource,
+  isPooled,
+  openPool,
+  openSession,
+  type Database,
+  type DatabaseSource,
+} from "#db/connection/pool.ts";
 import { LoginTurns } from "#engine/login/login-turns.ts";
 import { SelfFence } from "#engine/self-fence.ts";
 import type { EngineServices } from "#engine/services.ts";
@@ -39,14 +46,18 @@ export async function startWorker(
   // Before the first run: credentials that are not bound to origins by then are not used.
   await bindCredentials(services.db, services.vault, services.signing, services.log);
   const engine = openEngine(config, services);
+  const jobs = openJobs(services, source);
   const worker = await Worker.start(engine, {
     concurrency: config.workerConcurrency,
     openSession: livenessSessions(source),
-    chores: new Chores(engine, {
+    chores: new Chores(engine, jobs.db, {
       finishSignIn: async (stateHash) => await finishHandedOver(services, stateHash),
       settleLeftTries: async () => await settleLeftTries(services),
     }),
     quarantine: new Quarantine({ order: { environment, source }, log: services.log }),
+  }).catch(async (error: unknown) => {
+    await jobs.close();
+    throw error;
   });
   const auditKeeper = startAuditKeeper(
     engine,
@@ -54,10 +65,28 @@ export async function startWorker(
   );
   return async () => {
     await worker.stop();
+    await jobs.close();
     await auditKeeper.stop();
     await engine.browsers.close();
     await engine.expressions.close();
   };
+}
+
+/** One listens; the others fetch jobs and record their ends. */
+const JOB_CONNECTIONS = 4;
+
+/** The job runner listens, for which a connection through a pooler is of no use. */
+function openJobs(
+  { db, log }: Pick<WorkerServices, "db" | "log">,
+  source: DatabaseSource,
+): { readonly db: Database; close(): Promise<void> } {
+  if (!isPooled(source)) return { db, close: async () => {} };
+  const own = openPool(directSource(source), {
+    applicationName: "latchkey jobs",
+    max: JOB_CONNECTIONS,
+    log: (message) => log.warn(message),
+  });
+  return { db: own, close: async () => await own.end() };
 }
 
 /** Starts the worker of a quarantine process, and returns it with the function that ends it. */

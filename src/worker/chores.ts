@@ -8,6 +8,7 @@ import { mailOperators } from "#actions/upkeep/mail-operators.ts";
 import { deliverWebhooks } from "#actions/webhooks/deliver-webhooks.ts";
 import { addUpStoredBytes } from "#db/account-usage.ts";
 import { isConnectionLost } from "#db/connection/database-errors.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { limits } from "#domain/limits.ts";
 import {
   addDeliveryJobs,
@@ -49,6 +50,7 @@ export class Chores {
   /** The names under which jobs are locked, so that other workers can free them when this one is lost. */
   readonly poolIds: string[] = [];
   readonly #services: EngineServices;
+  readonly #jobs: Database;
   readonly #ofEndUsers: ChoresOfEndUsers;
   #workerId: () => string | null = () => null;
   #isBusy: () => boolean = () => false;
@@ -58,8 +60,10 @@ export class Chores {
   #mustFreeJobs = false;
   #arePoolsSaved = true;
 
-  constructor(services: EngineServices, ofEndUsers: ChoresOfEndUsers) {
+  /** `jobs`: the connections of the job runner, which listens. */
+  constructor(services: EngineServices, jobs: Database, ofEndUsers: ChoresOfEndUsers) {
     this.#services = services;
+    this.#jobs = jobs;
     this.#ofEndUsers = ofEndUsers;
   }
 
@@ -78,7 +82,7 @@ export class Chores {
       if (level === "error") this.#services.log.error({ from: "graphile-worker" }, message.slice(0, 300));
     });
     this.#runner = await runGraphileWorker({
-      pgPool: this.#services.db.pool,
+      pgPool: this.#jobs.pool,
       concurrency: CHORES_AT_ONCE,
       noHandleSignals: true,
       pollInterval: POLL_EVERY_MS,

@@ -29,7 +29,11 @@ const CLAIMS = [
 ].map((text) => Buffer.from(text));
 const LATE_MS = 250;
 
-export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy> {
+/** `cuts`: `any` COMMIT, or those of a claim alone. */
+export async function startCommitProxy(
+  databaseUrl: string,
+  { cuts: which = "claims" }: { readonly cuts?: "claims" | "any" } = {},
+): Promise<CommitProxy> {
   const target = new URL(databaseUrl);
   const host = decodeURIComponent(target.hostname);
   const port = target.port || "5432";
@@ -65,7 +69,7 @@ export async function startCommitProxy(databaseUrl: string): Promise<CommitProxy
       if (!isCut) upstream.destroy();
     });
     client.on("data", (bytes: Buffer) => {
-      if (CLAIMS.some((claim) => bytes.includes(claim))) claims = true;
+      if (which === "any" || CLAIMS.some((claim) => bytes.includes(claim))) claims = true;
       const cut = claims && bytes.includes(COMMIT) ? nextCut() : null;
       if (bytes.includes(COMMIT)) claims = false;
       if (cut === null) return void upstream.write(bytes);

@@ -7,9 +7,12 @@ import { noteFullDisk } from "#lib/full-disks.ts";
 import { SERVER_LIFE, wasCommitted, type BegunTransaction } from "./settle-commit.ts";
 import { typeParser } from "./type-parser.ts";
 
-/** The address of a server: a URL, or the embedded one's address (`host` is a socket's folder). */
+/**
+ * The address of a server: a URL, or the embedded one's address (`host` is a socket's folder). With `direct`, the URL leads to a pooler that may
+ * give each transaction another connection of the server, and `direct` leads to the server, for what needs a session.
+ */
 export type DatabaseSource =
-  | { connectionString: string }
+  | { connectionString: string; direct?: string | undefined }
   | { host: string; port: number; user: string; password: string; database: string };
 
 /** A statement; with a `name` it is prepared once a connection. `timeoutMs` replaces the pool's wait for the answer. */
@@ -98,7 +101,10 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
   const log = options.log ?? (() => {});
   // Without these listeners a broken connection, idle or in use, ends the process. docs/decisions/0026.
   pool.on("error", (error) => log(`A database connection was lost: ${error.message}`));
-  pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("connect", (client) => {
+    client.on("error", () => {});
+    if (isPooled(source)) sharing.add(client);
+  });
   let ended: Promise<void> | null = null;
   return {
     query: (statement, values) => withClient(pool, (client) => run(client, statement, values)),
@@ -115,14 +121,14 @@ export function openPool(source: DatabaseSource, options: PoolOptions): Database
 }
 
 /**
- * One connection that is opened immediately, for resources with the same lifetime (a session advisory lock). Never reconnects:
- * when it breaks, `onLost` is called once and every later query fails.
+ * One connection that is opened immediately, for resources with the same lifetime (a session advisory lock); past a pooler. Never
+ * reconnects: when it breaks, `onLost` is called once and every later query fails.
  */
 export async function openSession(
   source: DatabaseSource,
   options: Omit<PoolOptions, "max" | "log"> & { onLost: (error: Error) => void },
 ): Promise<Database> {
-  const db = openPool(source, { ...options, max: 1 });
+  const db = openPool(directSource(source), { ...options, max: 1 });
   db.pool.options.idleTimeoutMillis = 0;
   let over = false;
   const lost = (error: Error): void => {
@@ -155,24 +161,42 @@ export function urlOf(source: DatabaseSource): string {
   return `postgresql://${user}:${password}@${host}:${source.port}/${encodeURIComponent(source.database)}`;
 }
 
+/** Whether a pooler lies before the server. */
+export const isPooled = (source: DatabaseSource): boolean =>
+  "direct" in source && source.direct !== undefined;
+
+/** The address for connections that stay with one session of the server. */
+export const directSource = (source: DatabaseSource): DatabaseSource =>
+  "direct" in source && source.direct !== undefined ? { connectionString: source.direct } : source;
+
 function clientConfig(source: DatabaseSource, options: PoolOptions): pg.PoolConfig {
   return {
-    ...source,
+    ...("connectionString" in source ? { connectionString: source.connectionString } : source),
     application_name: options.applicationName,
     // Statements that are sent without awaiting earlier ones are sent at once: see transact.
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: defaults.keepAliveDelayMs,
     connectionTimeoutMillis: options.connectTimeoutMs ?? defaults.connectTimeoutMs,
-    statement_timeout: options.statementTimeoutMs ?? defaults.statementTimeoutMs,
     query_timeout: options.queryTimeoutMs ?? defaults.queryTimeoutMs,
-    lock_timeout: options.lockTimeoutMs ?? defaults.lockTimeoutMs,
-    idle_in_transaction_session_timeout:
-      options.idleInTransactionTimeoutMs ?? defaults.idleInTransactionTimeoutMs,
     types: { getTypeParser: typeParser },
+    // A pooler refuses or drops them, so there the role has them: docs/database.md#behind-pgbouncer.
+    ...(isPooled(source) ? {} : timeoutsOf(options)),
   };
 }
 
+const timeoutsOf = (options: Partial<PoolOptions>) => ({
+  statement_timeout: options.statementTimeoutMs ?? defaults.statementTimeoutMs,
+  lock_timeout: options.lockTimeoutMs ?? defaults.lockTimeoutMs,
+  idle_in_transaction_session_timeout:
+    options.idleInTransactionTimeoutMs ?? defaults.idleInTransactionTimeoutMs,
+});
+
+/** The time limits that the server keeps, in milliseconds, by the names of its settings. */
+export const SESSION_TIMEOUTS_MS: Readonly<Record<string, number>> = timeoutsOf({});
+
+/** Connections through a pooler: each transaction may be on another connection of the server, and on another server. */
+const sharing = new WeakSet<pg.PoolClient>();
 /** Connections in an unknown state: nothing more is sent on them, and they never go back to the pool. */
 const broken = new WeakSet<pg.PoolClient>();
 
@@ -306,7 +330,7 @@ async function begin(
   );
   const serverLife = row?.life ?? known;
   assert(row !== undefined && serverLife !== undefined, "a transaction has an id, and a server");
-  serverLives.set(client, serverLife);
+  if (!sharing.has(client)) serverLives.set(client, serverLife);
   return { xid: row.xid, serverLife };
 }
 

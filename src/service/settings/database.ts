@@ -5,6 +5,8 @@ import { oneOf, readSecret, type Checked, type Read, type Setting } from "./read
 export interface DatabaseSettings {
   /** null: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl: Secret | null;
+  /** Past the pooler that `databaseUrl` leads to. null: there is none. */
+  readonly databaseDirectUrl: Secret | null;
   /** The URL with the role that owns the schema. null: the role of `databaseUrl` owns it, or the embedded PostgreSQL's owner. */
   readonly databaseOwnerUrl: Secret | null;
   /** `auto`: every start and command migrates first. `off`: they refuse an older schema; only `latchkey migrate` and `init` migrate. */
@@ -22,6 +24,20 @@ export const DATABASE_SETTINGS: readonly Setting[] = [
   },
   {
     name: "DATABASE_URL_FILE",
+    type: "file",
+    default: "unset",
+    description: "File that holds that URL.",
+  },
+  {
+    name: "DATABASE_DIRECT_URL",
+    type: "PostgreSQL URL",
+    default: "unset: DATABASE_URL leads to the server itself",
+    description:
+      "The same database and role past a pooler. Set it if DATABASE_URL leads to PgBouncer in transaction mode; docs/database.md#behind-pgbouncer.",
+    isSecret: true,
+  },
+  {
+    name: "DATABASE_DIRECT_URL_FILE",
     type: "file",
     default: "unset",
     description: "File that holds that URL.",
@@ -62,11 +78,16 @@ export function readDatabase(
     return null;
   };
   const databaseUrl = url("DATABASE_URL");
+  const databaseDirectUrl = url("DATABASE_DIRECT_URL");
   const databaseOwnerUrl = url("DATABASE_OWNER_URL");
-  if (databaseOwnerUrl !== null && databaseUrl === null) {
-    problems.push(
-      "DATABASE_OWNER_URL is set but DATABASE_URL is not. Set both, or neither for the embedded PostgreSQL.",
-    );
+  for (const [name, given] of [
+    ["DATABASE_DIRECT_URL", databaseDirectUrl],
+    ["DATABASE_OWNER_URL", databaseOwnerUrl],
+  ] as const) {
+    if (given !== null && databaseUrl === null)
+      problems.push(
+        `${name} is set but DATABASE_URL is not. Set both, or neither for the embedded PostgreSQL.`,
+      );
   }
   const migrate = checked<DatabaseSettings["migrate"]>(
     "LATCHKEY_MIGRATE",
@@ -74,5 +95,5 @@ export function readDatabase(
     "auto or off",
     "auto",
   );
-  return { databaseUrl, databaseOwnerUrl, migrate };
+  return { databaseUrl, databaseDirectUrl, databaseOwnerUrl, migrate };
 }

@@ -335,7 +335,7 @@ export function fileSecrets(environment: Environment, cwd: string = process.cwd(
   return secrets;
 }
 
-const OURS = /^(LATCHKEY_|DATABASE_(OWNER_)?URL(_FILE)?$)/;
+const OURS = /^(LATCHKEY_|DATABASE_((DIRECT|OWNER)_)?URL(_FILE)?$)/;
 /** Where this machine's Chromium is, and how it runs here. */
 const OF_MACHINE = /^LATCHKEY_BROWSER(_\w+)?$/;
 /** The environment without the settings, except those that say what this machine has. */
