@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import type { BrowserSettings } from "#outbound/browser/browsers.ts";
 import { limits } from "#domain/limits.ts";
 import { oneOf, type Checked, type Setting } from "./read-value.ts";
@@ -19,8 +19,9 @@ export const BROWSER_SETTINGS: readonly Setting[] = [
   {
     name: "LATCHKEY_BROWSERS",
     type: "1 to 100",
-    default: "half the cores",
-    description: "Browsers that one worker process runs at once. Further runs wait for one.",
+    default: "half the cores, or as many as the memory has room for",
+    description:
+      "Browsers that one worker process runs at once. Further runs wait for one. By default 1 GiB of the machine's memory, or of its container's limit, is left for the worker.",
   },
   {
     name: "LATCHKEY_BROWSER_MEMORY_MB",
@@ -52,9 +53,24 @@ export const BROWSER_SETTINGS: readonly Setting[] = [
   },
 ];
 
+/** What this process may use. */
+export interface Machine {
+  readonly cores: number;
+  readonly memoryBytes: number;
+}
+
+/** With the limits of a container. */
+export const readMachine = (): Machine => ({
+  cores: availableParallelism(),
+  // 0 where the limit is unknown.
+  memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Infinity),
+});
+
+/** What a worker needs besides its browsers: docs/deploy.md#memory. */
+const WORKER_BYTES = 1_024 * MEBIBYTE;
+
 /** How browsers are found and limited. */
-export function readBrowser(checked: Checked): BrowserSettings {
-  const half = Math.max(1, Math.floor(availableParallelism() / 2));
+export function readBrowser(checked: Checked, machine: Machine = readMachine()): BrowserSettings {
   const memory = checked(
     "LATCHKEY_BROWSER_MEMORY_MB",
     whole(256, 65_536),
@@ -63,7 +79,12 @@ export function readBrowser(checked: Checked): BrowserSettings {
   );
   return {
     program: checked("LATCHKEY_BROWSER", absolute, "the absolute path of a program", null),
-    max: checked("LATCHKEY_BROWSERS", whole(1, 100), "a number from 1 to 100", half),
+    max: checked(
+      "LATCHKEY_BROWSERS",
+      whole(1, BROWSERS_MAX),
+      `a number from 1 to ${BROWSERS_MAX}`,
+      browsersFor(machine, memory * MEBIBYTE),
+    ),
     memoryBytes: memory * MEBIBYTE,
     sandbox: checked("LATCHKEY_BROWSER_SANDBOX", oneOf(["on", "off"]), "on or off", "on") === "on",
     network: checked("LATCHKEY_BROWSER_NETWORK", oneOf(["host", "own"]), "host or own", "host"),
@@ -72,6 +93,13 @@ export function readBrowser(checked: Checked): BrowserSettings {
       count: UIDS.last - UIDS.first + 1,
     }),
   };
+}
+
+const BROWSERS_MAX = 100;
+
+function browsersFor({ cores, memoryBytes }: Machine, browserBytes: number): number {
+  const byMemory = Math.floor((memoryBytes - WORKER_BYTES) / browserBytes);
+  return Math.min(BROWSERS_MAX, Math.max(1, Math.min(Math.floor(cores / 2), byMemory)));
 }
 
 const DISPLAY_VARIABLES = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"];
