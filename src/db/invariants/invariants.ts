@@ -1,6 +1,7 @@
 import { ACCOUNT_CHECKS } from "./invariants-of-accounts.ts";
 import { CREDENTIAL_CHECKS } from "./invariants-of-credentials.ts";
 import { EFFECT_CHECKS } from "./invariants-of-effects.ts";
+import { EVENT_CHECKS } from "./invariants-of-events.ts";
 import { RUN_CHECKS } from "./invariants-of-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { RowCheck } from "./row-check.ts";
@@ -10,6 +11,7 @@ export const ROW_CHECKS: readonly RowCheck[] = [
   ...RUN_CHECKS,
   ...CREDENTIAL_CHECKS,
   ...EFFECT_CHECKS,
+  ...EVENT_CHECKS,
   ...ACCOUNT_CHECKS,
 ].toSorted((a, b) => Number(a.invariant.slice(1)) - Number(b.invariant.slice(1)));
 
