@@ -160,9 +160,11 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
         ]
       : [];
   const { describePurgeLag } = await import("#actions/runs/purge-runs.ts");
+  const { describeDeliveryLag } = await import("#actions/upkeep/describe-delivery-lag.ts");
   return [
     ...url,
     ...(await describePurgeLag(db)),
+    ...(await describeDeliveryLag(db)),
     ...(await describeBrowserLine(db)),
     ...(await listSecretConditions(db)).map(describeSecretCondition),
     ...(await listPlainHosts(db)).map(describePlain),

@@ -20,6 +20,7 @@ import { freeJobs, freeOrphanedJobs, savePoolIds } from "#db/runs/workers.ts";
 import { deleteOldFires } from "#db/schedules/schedule-fires.ts";
 import type { EngineServices } from "#engine/services.ts";
 import { describeError } from "#lib/log.ts";
+import type { RunPace } from "./run-pace.ts";
 import { logFailure } from "./upkeep.ts";
 
 const POLL_EVERY_MS = 1_000;
@@ -53,7 +54,9 @@ export class Chores {
   readonly #jobs: Database;
   readonly #ofEndUsers: ChoresOfEndUsers;
   #workerId: () => string | null = () => null;
-  #isBusy: () => boolean = () => false;
+  #pace: RunPace | null = null;
+  /** By endpoint: for how long the oldest event of the last batch has been due. Only of those that are being delivered. */
+  readonly #ages = new Map<string, number>();
   #runner: Runner | null = null;
   readonly #stopped = new AbortController();
   #stopLooking: () => void = () => {};
@@ -67,10 +70,10 @@ export class Chores {
     this.#ofEndUsers = ofEndUsers;
   }
 
-  /** `workerId`: null while the worker has lost its membership. `isBusy`: whether its runs have no processor to spare. */
-  async start(workerId: () => string | null, isBusy: () => boolean): Promise<void> {
+  /** `workerId`: null while the worker has lost its membership. `pace`: of its runs, with which deliveries share its time. */
+  async start(workerId: () => string | null, pace: RunPace): Promise<void> {
     this.#workerId = workerId;
-    this.#isBusy = isBusy;
+    this.#pace = pace;
     process.on("unhandledRejection", this.#onUnhandledRejection);
     const events = new EventEmitter() as WorkerEvents;
     events.on("pool:create", ({ workerPool }) => {
@@ -155,19 +158,39 @@ export class Chores {
 
   async #deliver(payload: unknown): Promise<void> {
     const { endpointId } = payload as { endpointId: string };
-    await deliverWebhooks(this.#services, endpointId, this.#stopped.signal, this.#yieldMs);
+    try {
+      await deliverWebhooks(this.#services, {
+        endpointId,
+        stopped: this.#stopped.signal,
+        workerId: () => this.#workerId(),
+        waitedMs: this.#yieldMs,
+        noteAge: (ms) => void this.#ages.set(endpointId, ms),
+      });
+    } finally {
+      this.#ages.delete(endpointId);
+    }
   }
 
-  readonly #yieldMs = (): number => (this.#isBusy() ? YIELD_MS : 0);
+  readonly #yieldMs = (): number => (this.#pace?.isBusy(this.#services.clock.now()) ? YIELD_MS : 0);
 
   /** Not by the timetable, which counts minutes. */
   #lookForDue(): void {
-    const { db, mailer } = this.#services;
+    const { clock, db, mailer } = this.#services;
+    let used = performance.eventLoopUtilization();
+    const share = (): void => {
+      const now = performance.eventLoopUtilization();
+      this.#pace?.share(
+        Math.max(0, ...this.#ages.values()),
+        performance.eventLoopUtilization(now, used).utilization,
+      );
+      used = now;
+    };
     const stops = [
       this.#every(
         LOOK_FOR_DUE_EVERY_MS,
         async () => await addDeliveryJobs(db, DELIVERY_JOBS_MAX, this.#yieldMs()),
       ),
+      clock.every(LOOK_FOR_DUE_EVERY_MS, share),
       this.#every(SETTLE_LEFT_EVERY_MS, async () => await this.#ofEndUsers.settleLeftTries()),
     ];
     if (mailer !== null)

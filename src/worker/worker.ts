@@ -74,7 +74,6 @@ export type QuarantinedOptions = Pick<WorkerOptions, "openSession">;
 export class Worker {
   readonly #services: EngineServices;
   readonly #openSession: OpenLivenessSession;
-  readonly #concurrency: number;
   /** null: this worker is itself in quarantine. */
   readonly #quarantine: WorkerOptions["quarantine"] | null;
   readonly #active = new Map<string, ActiveRun>();
@@ -97,7 +96,6 @@ export class Worker {
     const { openSession, concurrency = 1, chores = null, quarantine = null } = options;
     this.#services = services;
     this.#openSession = openSession;
-    this.#concurrency = concurrency;
     this.#pace = new RunPace(concurrency);
     this.#quarantine = quarantine;
     this.#chores = chores;
@@ -107,7 +105,7 @@ export class Worker {
       clock: services.clock,
       takes: quarantine === null ? "suspect" : "plain",
       workerId: () => this.#membership?.workerId ?? null,
-      room: () => this.#concurrency - this.#active.size,
+      room: () => this.#pace.slots - this.#active.size,
       hasBrowser: () => this.#hasBrowser,
       active: () => this.#countByAccount(),
       begin: (run, workerId) => this.#begin(run, workerId),
@@ -119,10 +117,7 @@ export class Worker {
     await worker.#join();
     // Failures are retried here as later. A start that broke off would leave a member that executes nothing.
     await worker.#logFailure(() => worker.#takeOver());
-    await options.chores.start(
-      () => worker.#membership?.workerId ?? null,
-      () => worker.#pace.isBusy(services.clock.now()),
-    );
+    await options.chores.start(() => worker.#membership?.workerId ?? null, worker.#pace);
     worker.#every(TAKE_OVER_EVERY_MS, () => worker.#takeOver());
     worker.#every(TIME_OUT_REVIEWS_EVERY_MS, () => timeOutReviews(services));
     worker.#every(WAKE_POLLS_EVERY_MS, () => worker.#wake(wakePolls));

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openCaller } from "../caller.ts";
 import { runCommand } from "../cli/program.ts";
-import { moveClock } from "../clock.ts";
 import { until } from "../eventually.ts";
 import { assertInvariants } from "../invariants.ts";
 import { install } from "../service.ts";
@@ -46,13 +45,15 @@ test("killed before and after sending, each effect is delivered, and nothing els
       .catch(() => null);
     await until("it is killed", () => worker === null || worker.child.signalCode === "SIGKILL");
   }
+  // What the killed workers had begun is not due again by the time alone.
+  const claims = await db.query("update webhook_claim set ends_at = ends_at + interval '1 day' returning 1");
+  assert.ok(claims.length > 0);
   await installation.serveProcess({}, ["worker"]);
   await until(
     "no run is under way",
     async () => (await db.query(`select 1 from run where ended_at is null`)).length === 0,
   );
-  // What the killed workers had begun is due again after its lease.
-  await moveClock(db, "2 minutes");
+  // Claims end when their workers are known to be dead.
   await until(
     "nothing is left to deliver",
     async () => (await db.query(`select 1 from webhook_delivery where delivered_at is null`)).length === 0,
@@ -72,11 +73,6 @@ test("killed before and after sending, each effect is delivered, and nothing els
   assert.ok(
     receiver.received.length > new Set(receiver.received.map(({ id }) => id)).size,
     "something came twice",
-  );
-  // The clock was moved: what was written before it looks older than a keeper of the chains may leave it.
-  await until(
-    "the audit log is chained",
-    async () => (await db.query(`select 1 from audit_entry where sequence is null`)).length === 0,
   );
   await assertInvariants(installation);
 });

@@ -9,12 +9,19 @@ import {
   type AttemptRecord,
   type ClaimedDelivery,
 } from "#db/webhooks/webhook-deliveries.ts";
+import { insertWorker, listWorkers, takeOverDeadWorkers } from "#db/runs/workers.ts";
 import { must } from "#lib/assert.ts";
 import { openGate } from "#outbound/gate.ts";
-import { runCommand } from "../cli/program.ts";
 import { moveClock, REAL_TIME, setClock } from "../clock.ts";
 import { install } from "../service.ts";
-import { openDeliveryServices, startReceiver, type Receiver } from "./stage.ts";
+import {
+  addDue,
+  createEndpoint,
+  deliveryJob,
+  openDeliveryServices,
+  startReceiver,
+  type Receiver,
+} from "./stage.ts";
 
 const LEASE_MS = 60_000;
 
@@ -38,22 +45,22 @@ after(async () => {
 
 /** An endpoint to which so many events are due. */
 async function create(path: string, events: number): Promise<string> {
-  const words = ["webhooks", "create", "--account", "acme", `${receiver.url}${path}`, "--json"];
-  const { id } = JSON.parse((await runCommand(installation, 0, words)).stdout);
-  await installation.database.db.query(
-    `with event as (
-       insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
-       select new_event_id(), account_id, 'ping', id, app_now(), jsonb_build_object('id', id)
-       from webhook_endpoint, generate_series(1, $2) where id = $1
-       returning id)
-     insert into webhook_delivery (endpoint_id, event_id, due_at) select $1, id, app_now() from event`,
-    [id, events],
-  );
+  const id = await createEndpoint(installation, receiver.url + path);
+  await addDue(installation, id, events);
   return id;
 }
 
-const claim = async (endpointId: string, deliveriesMax: number, waitedMs = 0) =>
-  await claimDeliveries(installation.database.db, endpointId, { deliveriesMax, waitedMs, leaseMs: LEASE_MS });
+const claim = async (
+  endpointId: string,
+  deliveriesMax: number,
+  { waitedMs = 0, workerId = null }: { waitedMs?: number; workerId?: string | null } = {},
+) =>
+  await claimDeliveries(installation.database.db, endpointId, {
+    deliveriesMax,
+    waitedMs,
+    leaseMs: LEASE_MS,
+    workerId,
+  });
 
 const idsOf = (claimed: Awaited<ReturnType<typeof claim>>): readonly string[] =>
   (claimed?.deliveries ?? []).map(({ id }) => id).toSorted();
@@ -120,9 +127,31 @@ test("what a worker records that has lost its claim does not undo what another o
 
 test("a busy worker leaves an event until it has been due for a while", async () => {
   const id = await create("/yields", 3);
-  assert.equal(await claim(id, 3, 5_000), null);
+  assert.equal(await claim(id, 3, { waitedMs: 5_000 }), null);
   await moveClock(installation.database.db, "6 seconds");
-  assert.equal((await claim(id, 3, 5_000))?.deliveries.length, 3);
+  assert.equal((await claim(id, 3, { waitedMs: 5_000 }))?.deliveries.length, 3);
+});
+
+test("claims end with their worker: what a lost one had claimed is due at once, what a living one has is not", async () => {
+  const id = await create("/lost", 6);
+  const { db } = installation.database;
+  for (const [at, worker] of ["worker_lost", "worker_alive"].entries())
+    await insertWorker(db, { id: worker, lockKey: at + 1, hostname: "here", pid: 1 });
+  const lost = await claim(id, 2, { workerId: "worker_lost" });
+  const alive = await claim(id, 2, { workerId: "worker_alive" });
+  const ofNobody = await claim(id, 2);
+  assert.deepEqual(
+    [lost, alive, ofNobody].map((each) => each?.deliveries.length),
+    [2, 2, 2],
+  );
+  assert.equal(await claim(id, 6), null);
+  const seen = (await listWorkers(db)).filter((worker) => worker.id === "worker_lost");
+  await takeOverDeadWorkers(db, seen);
+  assert.deepEqual(idsOf(await claim(id, 6, { workerId: "worker_alive" })), idsOf(lost));
+  // Frozen, it claimed after it was taken over.
+  await addDue(installation, id);
+  assert.equal((await claim(id, 6, { workerId: "worker_lost" }))?.deliveries.length, 1);
+  assert.equal((await claim(id, 6, { workerId: "worker_alive" }))?.deliveries.length, 1);
 });
 
 test("housekeeping deletes claims that have ended, and no other", async () => {
@@ -140,7 +169,7 @@ async function deliver(context: TestContext, endpointId: string, waitedMs = 0): 
   const gate = openGate({ allow: ["127.0.0.1/32"] });
   context.after(async () => await gate.close());
   const services = await openDeliveryServices(installation, gate);
-  await deliverWebhooks(services, endpointId, new AbortController().signal, () => waitedMs);
+  await deliverWebhooks(services, deliveryJob(endpointId, { waitedMs: () => waitedMs }));
 }
 
 test("a busy worker leaves events until they have been due for the time that it says", async (context) => {

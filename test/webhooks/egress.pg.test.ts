@@ -6,7 +6,7 @@ import { openGate } from "#outbound/gate.ts";
 import { until } from "../eventually.ts";
 import { runCommand } from "../cli/program.ts";
 import { install } from "../service.ts";
-import { openDeliveryServices, startReceiver } from "./stage.ts";
+import { deliveryJob, openDeliveryServices, startReceiver } from "./stage.ts";
 
 test("an endpoint at a private address, by number or by name, is refused without a connection", async (context) => {
   const trap = await startReceiver();
@@ -62,7 +62,7 @@ test("a name that leads inside the second time is refused then, without a connec
   const services = await openDeliveryServices(installation, gate);
   for (let attempt = 0; attempt < 2; attempt++) {
     await db.query("update webhook_delivery set due_at = app_now()");
-    await deliverWebhooks(services, id, new AbortController().signal);
+    await deliverWebhooks(services, deliveryJob(id));
   }
   const failures = await db.query<{ failure: string }>("select failure from webhook_attempt order by number");
   assert.deepEqual(

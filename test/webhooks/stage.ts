@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { prepareVault } from "#actions/vault/prepare-vault.ts";
-import type { DeliveryServices } from "#actions/webhooks/deliver-webhooks.ts";
+import type { DeliveryJob, DeliveryServices } from "#actions/webhooks/deliver-webhooks.ts";
 import { systemClock } from "#lib/clock.ts";
 import { openLog } from "#lib/log.ts";
 import { systemRandom } from "#lib/random.ts";
@@ -12,6 +12,7 @@ import { openSigning, readSigningKey } from "#lib/signing.ts";
 import type { Gate } from "#outbound/gate.ts";
 import { readConfig, requireSigningKey } from "#service/settings/settings.ts";
 import { openFileSource, readKeys } from "#vault/key-source.ts";
+import { runCommand } from "../cli/program.ts";
 import type { Installation } from "../service.ts";
 
 /** A delivery as an endpoint received it. */
@@ -30,6 +31,8 @@ export interface Answer {
   readonly body?: string;
   /** How long it takes; default: none. */
   readonly afterMs?: number;
+  /** It waits for this. */
+  readonly after?: Promise<unknown> | null;
 }
 
 /** A customer's server on loopback. */
@@ -63,6 +66,7 @@ export async function startReceiver(
       if (given === null) return;
       const reply = (): void => void response.writeHead(given.status, given.headers).end(given.body);
       if (given.afterMs) setTimeout(reply, given.afterMs).unref();
+      else if (given.after) void given.after.then(reply);
       else reply();
     });
   });
@@ -109,4 +113,38 @@ export async function openDeliveryServices(
     log: openLog({ level: "silent", format: "json" }),
     publicUrl: () => "",
   };
+}
+
+/** A job of a worker that has time, and is no member. */
+export const deliveryJob = (endpointId: string, job: Partial<DeliveryJob> = {}): DeliveryJob => ({
+  endpointId,
+  stopped: new AbortController().signal,
+  workerId: () => null,
+  waitedMs: () => 0,
+  noteAge: () => {},
+  ...job,
+});
+
+/** The id of an endpoint of the account `acme`. */
+export async function createEndpoint(installation: Installation, url: string): Promise<string> {
+  const words = ["webhooks", "create", "--account", "acme", url, "--json"];
+  return JSON.parse((await runCommand(installation, 0, words)).stdout).id;
+}
+
+/** So many events for an endpoint, which have been due for this time. */
+export async function addDue(
+  { database }: Installation,
+  endpointId: string,
+  events = 1,
+  dueFor = "0 s",
+): Promise<void> {
+  await database.db.query(
+    `with event as (
+       insert into webhook_event (id, account_id, type, subject_id, occurred_at, data)
+       select new_event_id(), account_id, 'ping', id, app_now(), jsonb_build_object('id', id)
+       from webhook_endpoint, generate_series(1, $2) where id = $1
+       returning id)
+     insert into webhook_delivery (endpoint_id, event_id, due_at) select $1, id, app_now() - $3::interval from event`,
+    [endpointId, events, dueFor],
+  );
 }

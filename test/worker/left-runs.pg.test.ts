@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { RunPace } from "#worker/run-pace.ts";
 import { eventually } from "../eventually.ts";
 import { openCaller, type Caller } from "../caller.ts";
 import { install, type Installation } from "../service.ts";
@@ -113,4 +114,22 @@ test("a run goes on, and a chore is done, no matter who holds their jobs; jobs o
       ? true
       : undefined;
   await eventually("both jobs are gone", isClear, PATIENCE_MS);
+});
+
+test("runs have the slots that their pace leaves them, and one pace is asked by deliveries and told of runs", async (context) => {
+  gate = Promise.withResolvers<void>();
+  [open, most] = [0, 0];
+  const told = context.mock.method(RunPace.prototype, "note").mock;
+  const askedFor = context.mock.method(RunPace.prototype, "isBusy").mock;
+  const shared = context.mock.method(RunPace.prototype, "share").mock;
+  context.mock.getter(RunPace.prototype, "slots", () => 1);
+  const runs = await Promise.all(["new-5", "new-6", "new-7"].map(trigger));
+  await eventually("one has begun", async () => (open === 1 ? true : undefined), PATIENCE_MS);
+  gate.resolve();
+  for (const run of runs) assert.equal((await caller.waitForRun(run, PATIENCE_MS)).body.status, "completed");
+  assert.equal(most, 1, "at once");
+  const isSeen = (): true | undefined => (askedFor.callCount() > 0 && shared.callCount() > 0) || undefined;
+  await eventually("deliveries have asked", isSeen, PATIENCE_MS);
+  const paces = new Set([told, askedFor, shared].flatMap(({ calls }) => calls.map((call) => call.this)));
+  assert.equal(paces.size, 1);
 });

@@ -12,6 +12,7 @@ import {
 import type { Database } from "#db/connection/pool.ts";
 import { readPurgeLag } from "#db/runs/purges.ts";
 import { listRowAlarms } from "#db/signing/row-alarms.ts";
+import { readDeliveryLag } from "#db/webhooks/webhook-deliveries.ts";
 import { limits } from "#domain/limits.ts";
 import type { DiskPlace } from "#lib/full-disks.ts";
 import { renderGauges, renderInstruments, type Gauge } from "#lib/metrics.ts";
@@ -159,7 +160,7 @@ async function databaseGauges(
   const up = (value: number): Gauge => one("latchkey_database_up", "Whether the database answers.", value);
   try {
     // All on one connection: the pool need not open others for it.
-    const [waiting, workers, state, sizeBytes, purgeLagMs, alarms, backup] = await db.transaction(
+    const [waiting, workers, state, sizeBytes, purgeLagMs, eventLagMs, alarms, backup] = await db.transaction(
       async (tx) =>
         await Promise.all([
           countWaitingRuns(tx),
@@ -167,6 +168,7 @@ async function databaseGauges(
           readDatabaseState(tx),
           readSize(tx),
           readPurgeLag(tx),
+          readDeliveryLag(tx),
           listRowAlarms(tx, ALARMS_MAX),
           findLastBackup(tx),
         ]),
@@ -200,6 +202,11 @@ async function databaseGauges(
       one("latchkey_database_migration", "The number of the last migration.", state.migration),
       one("latchkey_audit_entries_open", "Audit entries that are not chained yet.", state.unchained),
       one("latchkey_purge_lag_seconds", "How long the most overdue purge has been due.", purgeLagMs / 1_000),
+      one(
+        "latchkey_webhook_lag_seconds",
+        "How long the oldest event has been due that a working endpoint should have got.",
+        eventLagMs / 1_000,
+      ),
       one(
         "latchkey_row_alarms",
         "Signed rows that this installation did not write (100: or more).",

@@ -32,6 +32,18 @@ export interface DeliveryServices extends AttemptServices {
   readonly audit: AuditKeys;
 }
 
+/** Delivers the due events of one endpoint. */
+export interface DeliveryJob {
+  readonly endpointId: string;
+  readonly stopped: AbortSignal;
+  /** Whose claims they are; null: it is no member at the moment. */
+  readonly workerId: () => string | null;
+  /** For how long an event must have been due, as of now. */
+  readonly waitedMs: () => number;
+  /** Called with each batch for an endpoint that works: for how long its oldest event has been due. */
+  readonly noteAge: (ms: number) => void;
+}
+
 /** How many deliveries to an endpoint are claimed and recorded by one statement, and how many of them are sent at once. */
 interface Pace {
   readonly batch: number;
@@ -46,27 +58,23 @@ const FAILING_PACE: Pace = { batch: 1, together: 1 };
 const BATCH_MS = 1_000;
 /** After this time an endpoint makes room for others, and gets another job if it has more. */
 const JOB_MS = 10_000;
-/** The next attempt of a delivery whose worker was lost. */
+/** The next attempt of a delivery that its worker does not record, although it is alive. */
 const LEASE_MS = 4 * limits.webhookTimeoutMs;
 
 /**
  * Delivers the due events of an endpoint, several at a time; one at a time while it fails. Each is delivered at least once, always under
  * the same `webhook-id`. Ends when nothing else is due, on a failure, or after a while: what comes next is found by the next look for due
- * events, together with what comes until then. `waitedMs`: for how long an event must have been due, as of now.
+ * events, together with what comes until then.
  */
-export async function deliverWebhooks(
-  services: DeliveryServices,
-  endpointId: string,
-  stopped: AbortSignal,
-  waitedMs: () => number = () => 0,
-): Promise<void> {
+export async function deliverWebhooks(services: DeliveryServices, job: DeliveryJob): Promise<void> {
   const { clock } = services;
+  const { endpointId, stopped } = job;
   const endsAtMs = clock.now() + JOB_MS;
   const isOver = (): boolean => stopped.aborted || clock.now() >= endsAtMs;
   const opened = new Map<string, Hmac>();
   let pace = FIRST_PACE;
   const prepare = async (): Promise<Batch | null> => {
-    return isOver() ? null : await prepareBatch(services, endpointId, opened, pace, waitedMs());
+    return isOver() ? null : await prepareBatch(services, job, opened, pace);
   };
   let batch = await prepare();
   while (batch !== null) {
@@ -96,10 +104,9 @@ interface Batch {
 /** null: there is nothing to deliver. */
 async function prepareBatch(
   services: DeliveryServices,
-  endpointId: string,
+  { endpointId, workerId, waitedMs, noteAge }: DeliveryJob,
   opened: Map<string, Hmac>,
   paceOfWorking: Pace,
-  waitedMs: number,
 ): Promise<Batch | null> {
   const { db } = services;
   const endpoint = await findWebhookEndpoint(db, endpointId);
@@ -107,8 +114,15 @@ async function prepareBatch(
   // First, so that without the key nothing is claimed.
   const signers = await openSigners(services, endpoint, opened);
   const pace = endpoint.failingSince === null ? paceOfWorking : FAILING_PACE;
-  const wanted = { deliveriesMax: pace.batch, waitedMs, leaseMs: LEASE_MS };
+  const wanted = {
+    deliveriesMax: pace.batch,
+    waitedMs: waitedMs(),
+    leaseMs: LEASE_MS,
+    workerId: workerId(),
+  };
   const claim = await claimDeliveries(db, endpointId, wanted);
+  if (claim !== null && endpoint.failingSince === null)
+    noteAge(Math.max(...claim.deliveries.map(({ dueForMs }) => dueForMs)));
   return claim && { endpoint, signers, claim, pace };
 }
 

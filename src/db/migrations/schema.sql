@@ -1173,6 +1173,7 @@ create table webhook_claim (
   endpoint_id text not null,
   event_ids text[] not null,
   ends_at timestamp with time zone not null,
+  worker_id text,
   constraint webhook_claim_pkey PRIMARY KEY (id),
   constraint webhook_claim_event_ids_check CHECK ((cardinality(event_ids) > 0))
 );

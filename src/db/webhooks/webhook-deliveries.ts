@@ -11,6 +11,8 @@ export interface ClaimedDelivery extends WebhookEvent {
   readonly tries: number;
   /** The time of the claim. */
   readonly beganAt: Date;
+  /** For how long it has been due by then. */
+  readonly dueForMs: number;
 }
 
 /** Deliveries that are made, and recorded, together. */
@@ -41,32 +43,41 @@ export async function addDeliveryJobs(db: Database, jobsMax: number, waitedMs: n
   });
 }
 
+export interface WantedDeliveries {
+  readonly deliveriesMax: number;
+  readonly waitedMs: number;
+  readonly leaseMs: number;
+  /** null: it is no member at the moment. */
+  readonly workerId: string | null;
+}
+
 /**
- * Begins the next attempts of an endpoint's deliveries that have been due for `waitedMs`. Another worker makes them after `leaseMs`, unless
- * they are recorded; two workers that claim at the same moment may both make them. null: there are none.
+ * Begins the next attempts of an endpoint's deliveries that have been due for `waitedMs`. Another worker makes them when this one is lost, or
+ * after `leaseMs`, unless they are recorded; two workers that claim at the same moment may both make them. null: there are none.
  */
 export async function claimDeliveries(
   db: Database,
   endpointId: string,
-  wanted: { readonly deliveriesMax: number; readonly waitedMs: number; readonly leaseMs: number },
+  wanted: WantedDeliveries,
 ): Promise<DeliveryClaim | null> {
   const rows = await db.query<ClaimedDelivery & { claimId: string }>({
     name: "claim_deliveries",
     // A delivery is not written to before it has been made: its lease is in the row of the claim.
     text: `with due as materialized (
-        select event_id, attempts + 1 as attempt, tries + 1 as tries from webhook_delivery
+        select event_id, attempts + 1 as attempt, tries + 1 as tries, due_at from webhook_delivery
         where endpoint_id = $1 and due_at <= app_now() - $3::float8 * interval '1 ms'
-          and event_id <> all (array(select unnest(event_ids) from webhook_claim where endpoint_id = $1 and ends_at > app_now()))
+          and event_id <> all (array(select unnest(event_ids) from webhook_claim where endpoint_id = $1 and ends_at > app_now()
+            and (worker_id is null or exists (select from worker where worker.id = worker_id))))
         order by due_at limit $2),
       claim as (
-        insert into webhook_claim (endpoint_id, event_ids, ends_at)
-        select $1, array_agg(event_id), app_now() + $4::float8 * interval '1 ms' from due having count(*) > 0 returning id)
+        insert into webhook_claim (endpoint_id, event_ids, ends_at, worker_id)
+        select $1, array_agg(event_id), app_now() + $4::float8 * interval '1 ms', $5 from due having count(*) > 0 returning id)
       select claim.id::text as "claimId", event.id, event.type, event.occurred_at as "occurredAt", event.data, due.attempt, due.tries,
-        app_now() as "beganAt"
+        app_now() as "beganAt", (extract(epoch from app_now() - due.due_at) * 1000)::float8 as "dueForMs"
       from claim cross join due
         -- By its key, also where the limit is not known and the planner would read all events instead.
         cross join lateral (select * from webhook_event where id = due.event_id offset 0) event`,
-    values: [endpointId, wanted.deliveriesMax, wanted.waitedMs, wanted.leaseMs],
+    values: [endpointId, wanted.deliveriesMax, wanted.waitedMs, wanted.leaseMs, wanted.workerId],
   });
   const id = rows[0]?.claimId;
   return id === undefined ? null : { id, deliveries: rows.map(withTimes) };
@@ -132,6 +143,19 @@ export async function recordAttempts(
       select $1, event_id, number, began_at, duration_ms, status, failure, answer from made`,
     values: [endpointId, claimId, ...valuesOf(ATTEMPT, attempts)],
   });
+}
+
+/** For how long the oldest event has been due that an endpoint which works should have got. 0: there is none. */
+export async function readDeliveryLag(db: Database): Promise<number> {
+  const [row] = await db.query<{ lagMs: number }>({
+    name: "read_delivery_lag",
+    text: `select greatest(max(extract(epoch from app_now() - due_at) * 1000), 0)::float8 as "lagMs"
+      from webhook_endpoint endpoint cross join lateral (
+        select min(due_at) as due_at from webhook_delivery where endpoint_id = endpoint.id and due_at is not null) oldest
+      where disabled_at is null and failing_since is null
+        and exists (select from webhook_secret where endpoint_id = endpoint.id)`,
+  });
+  return row?.lagMs ?? 0;
 }
 
 /** Notes whether an endpoint works. Returns how long it has been failing, in milliseconds; null: it works. */
