@@ -151,7 +151,7 @@ async function removeRuns({ installation }: RunStage): Promise<void> {
 }
 
 /** By the product's own statement for triggers, so that the rows are what it makes. */
-async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: number): Promise<void> {
+export async function enqueueRuns(stage: RunStage, blueprint: BlueprintKey, count: number): Promise<void> {
   const { db } = stage.installation.database;
   const { accountId, apiKeyId, blueprintIds } = stage.ids;
   const one = async (): Promise<void> => {

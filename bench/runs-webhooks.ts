@@ -4,6 +4,7 @@ import { ratioOfPairs, type Ratio } from "./pairs.ts";
 import { measureDrain, type Contender, type Drain, type DrainTiming } from "./runs-drain.ts";
 import { median } from "./runs-latency.ts";
 import { renderLines } from "./lines.ts";
+import { measureSteady } from "./runs-steady.ts";
 import { ourContender, type RunStage } from "./runs-ours.ts";
 import { measureDeliveries, renderDeliveries } from "./webhook-delivery.ts";
 
@@ -12,6 +13,8 @@ export interface WebhookOptions extends DrainTiming {
   readonly rounds: number;
   readonly workers: readonly number[];
   readonly targetUrl: string;
+  /** Also at this share of the rate without an endpoint, so that the machine has time to spare; 0: not. */
+  readonly load: number;
 }
 
 /**
@@ -87,11 +90,65 @@ export async function measureWebhooks(
         cpu: ratioOfPairs(pairs.map(({ here, there }) => ({ here: here.costs, there: there.costs }))),
       });
     }
+    if (options.load > 0)
+      await saySteady(
+        stage,
+        {
+          ...options,
+          runs,
+          work,
+          count: workers,
+          top: median(drains.none.map(({ perSecond }) => perSecond)),
+        },
+        say,
+      );
   }
+  // A worker would execute what the drains have left, beside the deliveries.
+  await (await ourContender(stage, "noop", "webhooks")).prefill(0);
   await prepare(stage, "delivered", options.targetUrl);
   say(renderDeliveries(await measureDeliveries(stage)));
   await prepare(stage, "none", options.targetUrl);
   return rows;
+}
+
+/** Runs that arrive at a part of the rate that was drained: with time to spare, is every run and every event in time? */
+async function saySteady(
+  stage: RunStage,
+  options: WebhookOptions & {
+    readonly runs: Contender;
+    readonly work: Work;
+    readonly count: number;
+    readonly top: number;
+  },
+  say: (text: string) => void,
+): Promise<void> {
+  const { work, count, load, top, warmSeconds, seconds, rounds } = options;
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const found: Partial<Record<Kind, number>> = {};
+    for (const kind of round % 2 === 0
+      ? (["none", "delivered"] as const)
+      : (["delivered", "none"] as const)) {
+      await options.runs.prefill(0);
+      await prepare(stage, kind, options.targetUrl);
+      const steady = await measureSteady(stage, work, {
+        workers: count,
+        perSecond: top * load,
+        warmSeconds,
+        seconds: 3 * seconds,
+      });
+      found[kind] = steady.completed / steady.arrived;
+      say(
+        `${WORKS[work]}, ${TITLES[kind]}, ${count} workers, at ${percent(load)} of the rate: ${Math.round(steady.arrived)} runs a second arrive, ` +
+          `${Math.round(steady.completed)} are completed, ${steady.cores.toFixed(2)} cores, ${percent(steady.delivered)} delivered, ` +
+          `95 of 100 within ${steady.p95Seconds.toFixed(1)} s`,
+      );
+    }
+    ratios.push((found.delivered ?? 0) / (found.none ?? 1));
+  }
+  say(
+    `${WORKS[work]}, ${count} workers, at ${percent(load)} of the rate: with an endpoint ${percent(median(ratios))} of without`,
+  );
 }
 
 type Delivered = Pick<WebhookRow, "delivered" | "lagSeconds">;

@@ -45,6 +45,7 @@ const USAGE = `npm run bench -- runs [options]
   --light n          seconds at 30 triggers a second, 10 unless given; 0 for none
   --finished n       of growth, 3,000,000 unless given (100,000 with --quick)
   --waiting n        of waiting, 100,000 unless given (5,000 with --quick)
+  --load n           of webhooks: also runs that arrive at this share of the rate, such as 0.5; 0, unless given, for none
   --minutes n        of memory, 10 unless given (a quarter with --quick)
   --against FOLDER   no limits and no peers: what a run costs here, and in another checkout whose packages are installed,
                      in turns; --rounds, 7 unless given, are pairs
@@ -68,6 +69,7 @@ const { values } = parseArgs({
     light: { type: "string" },
     finished: { type: "string" },
     waiting: { type: "string" },
+    load: { type: "string" },
     minutes: { type: "string" },
     against: { type: "string" },
     markdown: { type: "boolean", default: false },
@@ -166,7 +168,7 @@ async function wait(server: BenchServer, options: ContestOptions): Promise<void>
 }
 
 async function hook(stage: RunStage, options: ContestOptions): Promise<void> {
-  const rows = await measureWebhooks(stage, options, say);
+  const rows = await measureWebhooks(stage, { ...options, load: numberOf(values.load, 0) }, say);
   measured["webhooks"] = rows;
   console.log(`\n${renderWebhooks(rows, isMarkdown)}`);
 }
