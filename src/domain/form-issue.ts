@@ -1,7 +1,7 @@
 /** The English texts of field problems; the pages have them in other languages, too. */
 export const ISSUES = {
   required: "{field} is required.",
-  must_tick: "{field} must be ticked.",
+  must_tick: "Tick the box to confirm: {field}",
   too_long: "{field} is too long.",
   file_too_large: "{field} is too large: the file can have at most {size} KB.",
   too_short: {

@@ -25,6 +25,7 @@ const files = lazy((): ReadonlyMap<string, { readonly type: string; readonly tex
     ["frame-messages.js", { type: "text/javascript", text: readScript("browser/frame-messages.ts") }],
     ["checking.js", { type: "text/javascript", text: readScript("browser/checking.ts") }],
     ["opening.js", { type: "text/javascript", text: readScript("browser/opening.ts") }],
+    ["closable.js", { type: "text/javascript", text: readScript("browser/closable.ts") }],
     ["window.js", { type: "text/javascript", text: readScript("browser/window.ts") }],
     // The decoder of QR codes is loaded only when a picture is selected.
     ["qr-decode.js", { type: "text/javascript", text: readPackage("qr/decode.js") }],
@@ -77,15 +78,16 @@ function readScript(path: string): string {
   const script = stripTypeScriptTypes(readOwn(path))
     // Browsers don't resolve packages, so the decoder is a file next to this one.
     .replace('"qr/decode.js"', '"./qr-decode.js"')
-    .replace(/ from "\.\/([\w-]+)\.ts"/g, ' from "./$1.js"');
-  return squeeze(script);
+    .replace(/(import|from) "\.\/([\w-]+)\.ts"/g, '$1 "./$2.js"');
+  // Where a type was, there are as many spaces. No string in the files has two in a row.
+  return squeeze(script).replace(/ {2,}([(),;]?)/g, (_spaces, next: string) => next || " ");
 }
 
 /** The colours of each scheme again, for a frame whose page has selected one. */
 function themesOf(sheet: string): string {
   const [light = "", dark = ""] = [...sheet.matchAll(/:root\{([^}]*)\}/g)].map((match) => match[1]);
   const rule = (theme: string, colors: string): string =>
-    `:root[data-theme="${theme}"]{${colors}color-scheme:${theme};\n}\n`;
+    `:root[data-theme="${theme}"]{${colors};color-scheme:${theme}}`;
   return rule("light", light) + rule("dark", dark);
 }
 
@@ -99,12 +101,15 @@ export function squeeze(text: string): string {
     .join("\n");
 }
 
-/** The same, and without the space after a property's name and before a block, and one line for each rule. */
+/** The same, and without what a style sheet does not need: spaces, line breaks, a block's last semicolon, the 0 of 0.5. */
 function squeezeSheet(text: string): string {
   return squeeze(text)
     .replace(/^([\w-]+): /gm, "$1:")
     .replace(/ \{$/gm, "{")
-    .replace(/(?<=[{;,])\n/g, "");
+    .replace(/(?<=[{};,])\n/g, "")
+    .replace(/;(?=\})/g, "")
+    .replace(/, /g, ",")
+    .replace(/\b0(?=\.\d)/g, "");
 }
 
 /** Style sheets, scripts and customers' images: nothing of a session, so that any cache may store them. */

@@ -5,7 +5,7 @@ import {
   issueCsrf,
   type HostedSession,
 } from "#actions/sessions/hosted-session.ts";
-import { followTry } from "#actions/sessions/try-login.ts";
+import { followTry, readClosedMs } from "#actions/sessions/try-login.ts";
 import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import { headerRows } from "#domain/header-rows.ts";
@@ -19,6 +19,7 @@ import { formShape, readForm } from "./read-form.ts";
 import { againOf, sendForm, tokenOf } from "./send-form.ts";
 import { basePath, isSameOrigin, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/wordings.ts";
+import { settling } from "./unsettled.ts";
 
 /** The names of the controls whose values may be shown again. */
 function shownAgain(field: StrategyField): readonly string[] {
@@ -60,11 +61,13 @@ export async function sendLimited(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { brand, strategy, backTo: back }: HostedSession,
+  hosted: HostedSession,
 ): Promise<FastifyReply> {
+  const { brand, strategy, backTo: back } = hosted;
   const shell = shellFor(services, request, { brand });
   const system = textIn(strategy.name, shell.wording.language);
-  return await sendPage(reply, 429, renderLimited(shell, system, { back }));
+  const closedMs = await readClosedMs(services, hosted);
+  return await sendPage(reply, 429, renderLimited(shell, system, closedMs, { back }));
 }
 
 /** What trying the login has come to; after some time, that it is still being tried. */
@@ -83,7 +86,7 @@ export const postCheck: Handler = async (services, request, reply) => {
   // Without files, whatever the form had.
   const values = await readForm(request, { ...shape, encoding: "application/x-www-form-urlencoded" });
   if ((await checkCsrf(services, token, values.get("_csrf") ?? "")) === "bad") return await forbidden();
-  const state = await followTry(services, hosted);
+  const state = await settling(async () => await followTry(services, hosted));
   switch (state) {
     case "checking":
       return await sendChecking(services, request, reply, { hosted, values });

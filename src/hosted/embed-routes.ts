@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { findFlow, findFrame } from "#actions/sessions/embedded-flow.ts";
+import { findFlow, findFrame, type Flow } from "#actions/sessions/embedded-flow.ts";
 import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
 import { leave } from "#actions/sessions/redirect-to-provider.ts";
@@ -13,6 +13,7 @@ import { renderForbidden, renderUnknown } from "./pages/message-pages.ts";
 import { renderFrame } from "./pages/frame-pages.ts";
 import { renderOpening } from "./pages/window-pages.ts";
 import { formShape, readForm } from "./read-form.ts";
+import { waitMsOf } from "./send-fault.ts";
 import { isSameOrigin, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/wordings.ts";
 import { sendWidget } from "./widget.ts";
@@ -31,7 +32,9 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
         if (error instanceof Problem) reply.headers(error.headers);
         else
           services.log.error({ requestId: request.id, ...describeError(error) }, "a frame's request failed");
-        return await sendFrameEnd(services, request, reply, status, "failed");
+        const flow = await flowOf(services, request);
+        const end = status === 429 ? "too_often" : "failed";
+        return await sendFrameEnd(services, request, reply, { flow, status, end, waitMs: waitMsOf(error) });
       });
       pages.route({
         method: ["GET", "HEAD"],
@@ -43,7 +46,7 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
         url: "/:session",
         handler: async (request, reply) => await getFrame(services, request, reply),
       });
-      pages.get("/opening", async (request, reply) => await getOpening(services, request, reply));
+      pages.get("/:session/opening", async (request, reply) => await getOpening(services, request, reply));
       const step = (name: string, take: (ask: Ask) => Promise<FastifyReply>): void => {
         pages.post(
           `/:session/${name}`,
@@ -63,22 +66,29 @@ export function registerEmbed(app: FastifyInstance, services: Services): void {
 
 const sessionOf = (request: FastifyRequest): string => (request.params as { session: string }).session;
 
-/** Shows nothing of a session and changes nothing. Only the session's page can frame it, and by itself it does nothing. */
+/** Whose frame it is. The database may be what fails. */
+const flowOf = async (services: Services, request: FastifyRequest): Promise<Flow | null> =>
+  (await findFrame(services, sessionOf(request)).catch(() => undefined)) ?? null;
+
+/** Shows nothing of a session but its sender, and changes nothing. Only the session's page can frame it, and by itself it does nothing. */
 const getFrame: Handler = async (services, request, reply) => {
   const id = sessionOf(request);
-  const session = await findFrame(services, id);
+  const frame = await findFrame(services, id);
   const place = request.headers["sec-fetch-dest"];
-  if (!session || (place !== undefined && place !== "iframe"))
+  if (!frame || (place !== undefined && place !== "iframe"))
     return await sendPage(reply, 404, renderUnknown(shellFor(services, request)));
+  const { session, brand } = frame;
   const { origin } = session;
-  const shell = shellFor(services, request, { language: languageOf(session.locale) });
+  const shell = shellFor(services, request, { brand, language: languageOf(session.locale) });
   const path = `${new URL(services.publicUrl()).pathname.replace(/\/$/, "")}${EMBED_PREFIX}/${id}`;
   return await sendPage(reply, 200, renderFrame(shell, { sessionId: id, origin, path }), { frameOf: origin });
 };
 
-/** The page of a window before it is sent to the target; it shows nothing of a session. */
-const getOpening: Handler = async (services, request, reply) =>
-  await sendPage(reply, 200, renderOpening(shellFor(services, request)), "window");
+/** The page of a window before it is sent to the target; it shows nothing of a session but its sender. */
+const getOpening: Handler = async (services, request, reply) => {
+  const frame = await findFrame(services, sessionOf(request));
+  return await sendPage(reply, 200, renderOpening(shellFor(services, request, { ...frame })), "window");
+};
 
 /** Requests of the frame's script: same-origin, with the client token in a header. Cookies are ignored. */
 async function withFlow(
@@ -87,11 +97,15 @@ async function withFlow(
   reply: FastifyReply,
   take: (ask: Ask) => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
-  if (!isSameOrigin(services, request)) return await sendFrameEnd(services, request, reply, 403, "internal");
+  const refuse = async (status: number): Promise<FastifyReply> => {
+    const whose = await flowOf(services, request);
+    return await sendFrameEnd(services, request, reply, { flow: whose, status, end: "internal" });
+  };
+  if (!isSameOrigin(services, request)) return await refuse(403);
   throttleForm(services, "address", services.clientOf(request.raw));
   const token = /^Bearer ([\w-]{43})$/.exec(request.headers.authorization ?? "")?.[1] ?? "";
   const flow = await findFlow(services, sessionOf(request), token);
-  if (!flow) return await sendFrameEnd(services, request, reply, 404, "internal");
+  if (!flow) return await refuse(404);
   throttleForm(services, "link", flow.session.id);
   return await take({ services, request, reply, flow });
 }

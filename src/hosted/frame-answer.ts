@@ -44,10 +44,11 @@ const MESSAGES = {
   too_many_attempts: "Too many forms were sent in this session. Create a new one.",
   internal: "The session can't be opened: its id, its client token or its origin is wrong.",
   failed: "The service could not answer. Try again.",
+  too_often: "Too many requests. Try again later.",
 } as const;
 
 export function errorOf(end: Exclude<FrameEnd, "network">): FrameError {
-  const isPassing = end === "failed";
+  const isPassing = end === "failed" || end === "too_often";
   return { code: isPassing ? "internal" : end, message: MESSAGES[end], recoverable: isPassing };
 }
 
@@ -79,7 +80,7 @@ export async function sendFrameAnswer(
     title: view.title,
     language,
     direction: directionOf(language),
-    offline: renderFrameView(shell, endView(shell.wording, "network")).toString(),
+    offline: renderFrameView(shell, endView(shell, "network")).toString(),
   };
   return await sendFrameJson(reply, body, status);
 }
@@ -91,20 +92,24 @@ export const sendFrameJson = async (reply: FastifyReply, body: object, status = 
     .type("application/json; charset=utf-8")
     .send(JSON.stringify(body));
 
-/** The flow has ended, or is not available now. */
+/** The flow has ended, or is not available now. Of the session it shows the sender alone: `flow` may not be this caller's. */
 export async function sendFrameEnd(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  status: number,
-  end: Exclude<FrameEnd, "network">,
-): Promise<FastifyReply> {
-  const shell = frameShell(services, request, null);
-  return await sendFrameAnswer(
-    reply,
-    shell,
-    endView(shell.wording, end),
-    { view: "error", error: errorOf(end) },
+  {
+    flow,
     status,
-  );
+    end,
+    waitMs = 0,
+  }: {
+    readonly flow: Flow | null;
+    readonly status: number;
+    readonly end: Exclude<FrameEnd, "network">;
+    readonly waitMs?: number;
+  },
+): Promise<FastifyReply> {
+  const shell = { ...frameShell(services, request, flow), isRepeatable: false };
+  const answer = { view: "error", error: errorOf(end) } as const;
+  return await sendFrameAnswer(reply, shell, endView(shell, end, { waitMs }), answer, status);
 }

@@ -96,9 +96,8 @@ export async function submit(ask: Ask): Promise<FastifyReply> {
       });
     case "invalid":
       return await show({ errors: outcome.errors, answer: { field_error: [...outcome.errors.keys()] } });
-    case "limited":
-      return await sendEnd(ask, "too_many_attempts");
     case "checking":
+    case "limited":
     case "closed":
     case "completed":
       return await show({ values: outcome.kind === "closed" ? submitted : new Map() });

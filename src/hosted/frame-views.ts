@@ -8,10 +8,10 @@ import { formPage, type Shown } from "./form-of.ts";
 import { errorOf, frameShell, sendFrameAnswer, type FrameAnswer } from "./frame-answer.ts";
 import { howAllConnected } from "./how-connected.ts";
 import { checkingView } from "./pages/checking-page.ts";
-import type { Shell, View } from "./pages/document.ts";
 import { formView } from "./pages/form-page.ts";
 import {
   endView,
+  limitedView,
   pickerView,
   renderStepOf,
   renderWays,
@@ -61,7 +61,7 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
         systems: step.slots.map(({ strategy }) => strategy.name),
         how: howAllConnected(step.slots),
       });
-      const view = withBrand(shell, success);
+      const view = { ...success, body: html`${renderBrand(shell)} ${success.body}` };
       // Nothing more is needed, in any language.
       const last = { ...shell, isRepeatable: false };
       return await sendFrameAnswer(reply, last, view, { view: "success", completed: completionOf(flow) });
@@ -74,14 +74,18 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
         name,
         systems: targets.map((target) => ({
           name: target.strategy.name,
+          description: target.strategy.description,
           logo: targetLogoPath(base, target),
         })),
       }));
       const view = pickerView(shell, { brand: flow.brand, choices, csrf });
       return await sendFrameAnswer(reply, shell, view, { ...extra.answer, view: "picker", ...timeOf(flow) });
     }
-    case "limited":
-      return await sendEnd(ask, "too_many_attempts");
+    case "limited": {
+      const view = limitedView(shell, step.slot.strategy.name, step.closedMs);
+      const error = errorOf("too_many_attempts");
+      return await sendFrameAnswer(reply, shell, view, { view: "error", error });
+    }
     case "checking": {
       const { slot } = step;
       const { strategy, brand } = slot;
@@ -92,7 +96,7 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
       return await sendFrameAnswer(reply, shell, view, answer);
     }
     case "form": {
-      const { slot, isRefused, number, count, canChoose } = step;
+      const { slot, isRefused, canChoose } = step;
       const isTold = extra.errors !== undefined || (extra.notice ?? null) !== null;
       const page = {
         ...(await formPage(services, slot, isRefused && !isTold ? { ...extra, notice: "rejected" } : extra)),
@@ -100,7 +104,7 @@ export async function sendStep(ask: Ask, step: FlowStep, extra: Extra = {}): Pro
         cancelTo: null,
         action: `${flow.session.id}/submit`,
         framed: {
-          step: renderStepOf(wording, number, count),
+          step: renderStepOf(wording, step),
           slot: html` data-slot="${slot.session.slot}"`,
           ways: renderWays(wording, canChoose),
         },
@@ -118,11 +122,6 @@ const completionOf = ({ session }: Flow): NonNullable<FrameAnswer["completed"]> 
   blueprint_key: session.selectedBlueprintKey,
 });
 
-const withBrand = (shell: Shell, view: View): View => ({
-  ...view,
-  body: html`${renderBrand(shell)} ${view.body}`,
-});
-
 /** A final failure, in the customer's colours. */
 export async function sendEnd(
   { services, request, reply, flow }: Ask,
@@ -130,6 +129,6 @@ export async function sendEnd(
   typed: readonly Typed[] = [],
 ): Promise<FastifyReply> {
   const shell = frameShell(services, request, flow);
-  const view = withBrand(shell, endView(shell.wording, end, typed));
+  const view = endView(shell, end, { typed });
   return await sendFrameAnswer(reply, shell, view, { view: "error", error: errorOf(end) });
 }

@@ -8,11 +8,11 @@ import { limits } from "#domain/limits.ts";
 import type { Strategy } from "#domain/strategy.ts";
 import { isSecure, readCookie } from "./cookies.ts";
 import { hostedHeaders } from "./pages/headers.ts";
-import { renderExpired, renderSignInUnknown } from "./pages/message-pages.ts";
+import { renderExpired, renderSignInSpent, renderSignInUnknown } from "./pages/message-pages.ts";
 import { renderWindow } from "./pages/window-pages.ts";
 import { sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
-import { plainText } from "./texts/texts.ts";
 import { chosenLanguage } from "./texts/wordings.ts";
+import { settling } from "./unsettled.ts";
 
 const NOTICES = ["refused", "failed"] as const;
 type SignInNotice = (typeof NOTICES)[number];
@@ -76,12 +76,13 @@ const getReturn: Handler = async (services, request, reply) => {
   const cookieOf = (state: string): readonly string[] =>
     (readCookie(request.headers.cookie, cookieName(services, state)) ?? "").split(".", 2);
   const language = chosenLanguage({ lang: cookieOf(parameters.get("state") ?? "")[1] });
-  const outcome = await finishOAuth(services, {
+  const callback = {
     accountSlug: account,
     strategyId: strategy,
     parameters,
-    cookieOf: (state) => cookieOf(state)[0],
-  });
+    cookieOf: (state: string) => cookieOf(state)[0],
+  };
+  const outcome = await settling(async () => await finishOAuth(services, callback));
   const shell = shellFor(services, request, { language });
   switch (outcome.kind) {
     case "unknown":
@@ -90,7 +91,7 @@ const getReturn: Handler = async (services, request, reply) => {
       const { session, brand, backTo: back } = outcome.hosted;
       // The window of a frame has no link of its own.
       const again = session.embeddedSessionId === null ? linkOf(services, session.id, language) : null;
-      return await sendPage(reply, 400, renderSignInUnknown({ ...shell, brand }, { back, again }));
+      return await sendPage(reply, 400, renderSignInSpent({ ...shell, brand }, { back, again }));
     }
     case "expired": {
       const { brand, backTo: back } = outcome.hosted;
@@ -101,16 +102,15 @@ const getReturn: Handler = async (services, request, reply) => {
       if (hosted.session.embeddedSessionId === null)
         return await sendDone(services, request, reply, { hosted, language });
       const system = textIn(hosted.strategy.name, shell.wording.language);
-      const heading = plainText(shell.wording, "connected", { system });
-      const page = renderWindow({ ...shell, brand: hosted.brand }, "done", heading);
+      const page = renderWindow({ ...shell, brand: hosted.brand }, "done", system);
       return await sendPage(reply, 200, page, "window");
     }
     case "retry": {
       const { session, strategy, brand } = outcome.hosted;
       if (session.embeddedSessionId !== null) {
         const system = textIn(strategy.name, shell.wording.language);
-        const heading = plainText(shell.wording, "not_connected", { system });
-        return await sendPage(reply, 200, renderWindow({ ...shell, brand }, "notice", heading), "window");
+        const page = renderWindow({ ...shell, brand }, outcome.reason, system);
+        return await sendPage(reply, 200, page, "window");
       }
       // Redirects to the session's page: it removes the parameters from the address and shows the button again.
       const again = new URL(linkOf(services, session.id, language));

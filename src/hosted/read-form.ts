@@ -39,7 +39,7 @@ export async function readForm(
 ): Promise<ReadonlyMap<string, string>> {
   const contentType = request.headers["content-type"] ?? "";
   if (contentType.split(";", 1)[0]?.trim().toLowerCase() !== shape.encoding) throw unreadable();
-  const body = await readBody(request, shape.bytesMax);
+  const body = await readBody(request, shape);
   const pairs =
     shape.encoding === "multipart/form-data"
       ? await readMultipart(body, contentType)
@@ -51,19 +51,19 @@ export async function readForm(
     if (values.has(name)) continue;
     values.set(name, value);
     if (!OWN_NAMES.has(name)) fields += 1;
-    if (fields > shape.fieldsMax) throw tooLarge();
+    if (fields > shape.fieldsMax) throw new FormTooLarge(null);
   }
   return values;
 }
 
-async function readBody(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
+async function readBody(request: FastifyRequest, shape: FormShape): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   // destroyOnReturn would close the connection under the answer.
   for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
     size += (chunk as Buffer).length;
-    if (size > bytesMax) throw tooLarge();
     chunks.push(chunk as Buffer);
+    if (size > shape.bytesMax) throw new FormTooLarge(largestOf(Buffer.concat(chunks), shape));
   }
   return Buffer.concat(chunks);
 }
@@ -95,9 +95,27 @@ function unreadable(): Problem {
   return new Problem("validation_error", "The form was not sent in the expected encoding.", { status: 415 });
 }
 
-function tooLarge(): Problem {
-  return new Problem("validation_error", "The form is too large.", {
-    status: 413,
-    headers: { Connection: "close" },
-  });
+/** 413. */
+export class FormTooLarge extends Problem {
+  /** The name of the control with the largest value; null: the form has too many controls. */
+  readonly control: string | null;
+
+  constructor(control: string | null) {
+    super("validation_error", "The form is too large.", { status: 413, headers: { Connection: "close" } });
+    this.control = control;
+  }
+}
+
+/** Of a form that was cut off: a value that is too large for it is the largest of what was read. */
+function largestOf(body: Buffer, { encoding }: FormShape): string | null {
+  const text = body.toString("latin1");
+  body.fill(0);
+  const parts =
+    encoding === "multipart/form-data"
+      ? text
+          .split(/; name="/)
+          .slice(1)
+          .map((part) => [part.split('"', 1)[0] ?? "", part.length] as const)
+      : text.split("&").map((pair) => [pair.split("=", 1)[0] ?? "", pair.length] as const);
+  return parts.toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? null;
 }

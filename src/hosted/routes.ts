@@ -5,48 +5,25 @@ import { readTryState } from "#actions/sessions/try-login.ts";
 import { beginOAuth, leavesForTarget } from "#actions/sessions/begin-oauth.ts";
 import { throttleForm } from "#actions/keys/limit-rate.ts";
 import type { Services } from "#actions/services.ts";
-import { Problem } from "#domain/problem.ts";
-import { describeError } from "#lib/log.ts";
 import { registerAssets } from "./assets.ts";
 import { sendDownload } from "./downloads.ts";
 import { registerEmbed } from "./embed-routes.ts";
 import { openHere } from "./first-browser.ts";
 import { postCheck, sendChecking, sendLimited } from "./check-routes.ts";
 import { noticeOf, registerOAuthReturn, sendToTarget } from "./oauth-routes.ts";
-import {
-  renderExpired,
-  renderForbidden,
-  renderProblem,
-  renderTooLarge,
-  renderTooMany,
-  renderUnknown,
-  renderUsed,
-} from "./pages/message-pages.ts";
+import { renderExpired, renderForbidden, renderUnknown, renderUsed } from "./pages/message-pages.ts";
 import { AGAIN, formShape, readForm } from "./read-form.ts";
 import { againOf, sendForm, tokenOf } from "./send-form.ts";
+import { sendFault } from "./send-fault.ts";
 import { isSameOrigin, PREFIX, sendDone, sendPage, shellFor, type Handler } from "./send-page.ts";
 import { chosenLanguage } from "./texts/wordings.ts";
 import { listTyped } from "./typed-values.ts";
+import { settling } from "./unsettled.ts";
 
 /** The pages that end users see, and the temporary downloads. */
 export function registerHosted(app: FastifyInstance, services: Services): void {
   const registerPages = async (pages: FastifyInstance): Promise<void> => {
-    pages.setErrorHandler(async (error, request, reply) => {
-      const status = error instanceof Problem ? error.status : (error as { statusCode?: unknown }).statusCode;
-      if (error instanceof Problem) reply.headers(error.headers);
-      const isKnown = status === 413 || status === 415 || status === 429;
-      if (!isKnown)
-        services.log.error({ requestId: request.id, ...describeError(error) }, "a hosted page failed");
-      // The database may be what fails.
-      const hosted = await findHostedSession(services, tokenOf(request)).catch(() => undefined);
-      const shell = shellFor(services, request, hosted && { brand: hosted.brand });
-      const ways = { back: hosted?.backTo ?? null, again: againOf(services, request) };
-      if (status === 413) return await sendPage(reply, 413, renderTooLarge(shell, ways));
-      if (status === 429) return await sendPage(reply, 429, renderTooMany(shell, ways));
-      // Another content type, or an invalid one: our form sends neither.
-      if (status === 415) return await sendPage(reply, 415, renderForbidden(shell, ways));
-      return await sendPage(reply, 500, renderProblem(shell, ways));
-    });
+    pages.setErrorHandler(async (error, request, reply) => await sendFault(services, request, reply, error));
     pages.setNotFoundHandler(async (request, reply) => await sendUnknown(services, request, reply));
     registerAssets(pages, services);
     // The second one is reloaded, or opened in another language, after a login was tried.
@@ -125,7 +102,9 @@ const postForm: Handler = async (services, request, reply) => {
   if (status === "completed") return await sendDone(services, request, reply, { hosted });
   const outcome = leavesForTarget(hosted.strategy)
     ? await beginOAuth(services, hosted, submitted)
-    : await submitCredentials(services, hosted, submitted, services.clientOf(request.raw));
+    : await settling(
+        async () => await submitCredentials(services, hosted, submitted, services.clientOf(request.raw)),
+      );
   switch (outcome.kind) {
     case "leave":
       return await sendToTarget(services, reply, outcome, {

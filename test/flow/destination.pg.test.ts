@@ -372,7 +372,7 @@ login:
     strategy_id: "strat_listed",
   });
   const page = load(await (await fetch(body.hosted_url)).text());
-  const listed = page("dt:contains('Used only at')").nextAll("dd").toArray();
+  const listed = page(".facts li:contains('Used only at') bdi").toArray();
   assert.deepEqual(
     listed.map((each) => page(each).text()),
     [new URL(bench.target.url).host, "portal.example.com", "login.example.com", new URL(trap.url).host],

@@ -270,6 +270,10 @@ test("picker and two slots: one can choose anew until something is saved; text s
     ["one", "two"],
   );
   assert.deepEqual((await embedded.read(session.id)).credential_ids, completed.credential_ids);
+  // Its own button takes the frame away, and nothing is told after the last event.
+  await frame.getByRole("button", { name: "Done" }).click();
+  await page.locator("iframe").waitFor({ state: "detached" });
+  assert.equal(kinds((await told(page)).events).at(-1), "completed");
   assert.deepEqual(complaints, []);
 });
 

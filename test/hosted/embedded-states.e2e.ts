@@ -121,7 +121,7 @@ test("a field of every type is filled in, kept through a mistake, and saved", as
     buffer: Buffer.from("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
   });
   await frame.getByRole("button", { name: "Verbinden" }).click();
-  await frame.getByRole("link", { name: /Ich darf dieses Konto verbinden: Hier ist ein Häkchen/ }).waitFor();
+  await frame.getByRole("link", { name: /Häkchen: Ich darf dieses Konto verbinden/ }).waitFor();
   assert.deepEqual(await toldOf(page, "field_error"), { fields: ["consent"] });
   assert.equal(await frame.getByLabel("Notizen").inputValue(), "\n one\ntwo ");
   assert.equal(await frame.locator("input[name='extra.1.value']").inputValue(), "");

@@ -5,6 +5,8 @@ import { openFlow, serveHostPage, type Site, startSite, toldOf, until } from "./
 import {
   blueprint,
   GOOD,
+  ledgerStrategy,
+  portalStrategy,
   setUpEmbedded,
   submitFrame,
   type Embedded,
@@ -19,12 +21,19 @@ export interface EmbeddedStage extends AsyncDisposable {
   readonly target: Target;
 }
 
+/** What end users read of all of them. */
+const PURPOSE = {
+  en: "Acme Bookkeeping reads your invoices there each night, and changes nothing.",
+  ar: "تقرأ جهة Acme Bookkeeping فواتيرك هناك كل ليلة، ولا تغيّر شيئًا.",
+};
+
 /** A strategy whose end users sign in at the target. */
 const signInDocument = (target: string): string =>
   JSON.stringify({
     strategy: "strat_sign_in",
     account: "acme",
     name: "Contoso Accounting",
+    description: PURPOSE,
     hosts: [target],
     login: {
       type: "oauth2",
@@ -67,6 +76,11 @@ export async function setUpEmbeddedStates(): Promise<EmbeddedStage> {
   };
   await embedded.installation.apply(
     JSON.stringify({ account: "acme", name: "Acme Inc.", allowed_origins: [app.origin], branding }),
+  );
+  await embedded.installation.apply(
+    ...[portalStrategy, ledgerStrategy].map((document) =>
+      JSON.stringify({ ...(JSON.parse(document) as object), description: PURPOSE }),
+    ),
   );
   await serveHostPage(app, embedded.service.url);
   return {
@@ -272,15 +286,18 @@ async function backWith(
 export const WINDOW_STATES: Readonly<Record<string, ShowWindow>> = {
   "window-opening": async (page, stage, language) => {
     await page.addInitScript("globalThis.opener = globalThis");
-    await page.goto(`${stage.embedded.service.url}/embed/v1/opening?lang=${language}`);
+    const { embed_url } = await stage.embedded.create();
+    await page.goto(`${embed_url}/opening?lang=${language}`);
     return page;
   },
   "window-cut-off": async (page, stage, language) => {
     await page.addInitScript("globalThis.close = () => undefined");
-    await page.goto(`${stage.embedded.service.url}/embed/v1/opening?lang=${language}`);
+    const { embed_url } = await stage.embedded.create();
+    await page.goto(`${embed_url}/opening?lang=${language}`);
     await until(page, "document.querySelectorAll('.until').length === 0");
     return page;
   },
   "window-done": async (...asked) => await backWith({ code: "code" }, ...asked),
   "window-refused": async (...asked) => await backWith({ error: "access_denied" }, ...asked),
+  "window-failed": async (...asked) => await backWith({ error: "server_error" }, ...asked),
 };

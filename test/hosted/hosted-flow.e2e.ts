@@ -375,7 +375,7 @@ test("sent without a connection, the form says so and keeps everything that was 
   await page.goto(session.hosted_url);
   await page.getByText("Acme", { exact: false }).first().waitFor();
   assert.equal(
-    await page.getByRole("link", { name: /^Continue to / }).getAttribute("href"),
+    await page.getByRole("link", { name: /^Back to / }).getAttribute("href"),
     `${application.origin}/back`,
   );
 });

@@ -22,7 +22,7 @@ export const portalDocument = JSON.stringify({
   fields: [
     { key: "email", label: "Email address", type: "email", required: true },
     { key: "password", label: "Password", type: "password", required: true, min_length: 12 },
-    { key: "totp", label: "Authenticator secret", type: "totp_secret", required: false },
+    { key: "totp", label: "Authenticator key", type: "totp_secret", required: false },
   ],
   login: { type: "none" },
 });

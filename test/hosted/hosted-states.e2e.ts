@@ -190,7 +190,7 @@ for (const javaScriptEnabled of [true, false]) {
     });
     await page.getByRole("button", { name: "Verbinden" }).click();
     // One mistake: what was typed stays, and is sent again.
-    await page.getByRole("link", { name: /Ich darf dieses Konto verbinden: Hier ist ein Häkchen/ }).waitFor();
+    await page.getByRole("link", { name: /Häkchen: Ich darf dieses Konto verbinden/ }).waitFor();
     assert.equal(await page.getByLabel("Notizen").inputValue(), "\n one\ntwo ");
     assert.equal(await page.getByLabel("Region").inputValue(), "us");
     assert.equal(await page.locator("input[name='extra.2.name']").inputValue(), "X-Shop");

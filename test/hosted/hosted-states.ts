@@ -76,7 +76,7 @@ export const everyFieldDocument = JSON.stringify({
     },
     {
       key: "totp",
-      label: { en: "Authenticator secret", de: "Authenticator-Schlüssel", ar: "مفتاح تطبيق المصادقة" },
+      label: { en: "Authenticator key", de: "Authenticator-Schlüssel", ar: "مفتاح تطبيق المصادقة" },
       type: "totp_secret",
       required: false,
     },
@@ -97,6 +97,11 @@ export const everyFieldDocument = JSON.stringify({
     {
       key: "phrase",
       label: { en: "Recovery phrase", de: "Wiederherstellungsphrase", ar: "عبارة الاسترداد" },
+      help: {
+        en: "The portal asks for it when it does not know a device, as with the first sign-in for you.",
+        de: "Das Portal fragt danach, wenn es ein Gerät nicht kennt, so bei der ersten Anmeldung für Sie.",
+        ar: "تطلبها البوابة عندما لا تعرف الجهاز، كما في أول تسجيل دخول نيابةً عنك.",
+      },
       type: "textarea",
       secret: true,
       required: false,
@@ -269,11 +274,14 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   },
   problem: async (page, hosted, language) => {
     await openForm(page, hosted, language, WAY_BACK);
-    await hosted.setClock(BROKEN_CLOCK);
+    await fillPortal(page);
+    const { db } = hosted.installation.database;
+    // What it is saved in is away.
+    await db.query("alter table credential rename to credential_away");
     try {
       await submit(page);
     } finally {
-      await hosted.setClock();
+      await db.query("alter table credential_away rename to credential");
     }
   },
   stale: async (page, hosted, language) => {
@@ -297,7 +305,7 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
   limited: async (page, hosted, language) => {
     await openForm(page, hosted, language, { strategy_id: STRATEGY, ...WAY_BACK });
     for (let refused = 0; refused < 3; refused++) {
-      await tryLogin(page, "ada", "not the password");
+      await tryLogin(page, "grace", "not the password");
       await page.locator("form.check").waitFor({ state: "detached" });
     }
   },
@@ -305,6 +313,11 @@ export const HOSTED_STATES: Readonly<Record<string, Show>> = {
     await openForm(page, hosted, language, WAY_BACK);
     await fillPortal(page);
     await submit(page);
+  },
+  accepted: async (page, hosted, language) => {
+    await openForm(page, hosted, language, { strategy_id: STRATEGY, ...WAY_BACK });
+    await tryLogin(page, "ada", PASSWORD);
+    await page.locator("form.check").waitFor({ state: "detached" });
   },
   used: async (page, hosted, language) => {
     await HOSTED_STATES["success"]?.(page, hosted, language);

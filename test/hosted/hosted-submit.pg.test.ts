@@ -233,9 +233,13 @@ test("a form of exactly 64 KiB is read, one byte more is not, whether its length
       const answer = await post(bytes, headers);
       assert.equal(answer.status, 413);
       assert.match(answer.text, /too much to send/);
+      assert.match(answer.text, /What you entered is larger/);
       assert.equal(answer.headers["content-type"], "text/html; charset=utf-8");
     }
   }
+  const named = await submit(session.hosted_url, { ...GOOD, email: "x".repeat(BODY_BYTES_MAX) }, { csrf });
+  assert.equal(named.status, 413);
+  assert.match(load(named.text)("main").text(), /“Email address” is larger than this form can take/);
   assert.equal((await hosted.read(session.id)).status, "pending");
 });
 

@@ -38,14 +38,19 @@ const allPages = (language: Language): Readonly<Record<string, string>> => {
       { brand: PAGE.brand, strategyName: PAGE.strategyName, targetLogo: null },
       { action: "token/check", csrf: "csrf-value", values: new Map([["mail", "ada@acme.example"]]) },
     ),
-    limited: messages.renderLimited(around, SUCCESS.system, {}),
+    limited: messages.renderLimited(around, SUCCESS.system, 15 * 60_000, {}),
     used: messages.renderUsed(around),
     expired: messages.renderExpired(around),
     expiredLate: messages.renderExpired(around, { typed: [{ label: "Email", value: "ada@acme.example" }] }),
     unknown: messages.renderUnknown({ ...around, brand: null }),
     forbidden: messages.renderForbidden(around),
-    tooLarge: messages.renderTooLarge(around),
-    problem: messages.renderProblem(around),
+    signInSpent: messages.renderSignInSpent(around),
+    tooLarge: messages.renderTooLarge(around, null),
+    tooLargeField: messages.renderTooLarge(around, "Email"),
+    tooMany: messages.renderTooMany(around, 20_000),
+    problem: messages.renderProblem(around, "unknown"),
+    problemNothing: messages.renderProblem(around, "nothing"),
+    problemSaved: messages.renderProblem(around, "saved"),
   };
   return Object.fromEntries(Object.entries(pages).map(([name, page]) => [name, String(page)]));
 };
@@ -91,9 +96,9 @@ suite("every page", () => {
     const logo = `${"0f".repeat(32)}.png`;
     const branded = shell("en", { brand: { ...BRAND, logo } });
     const iconOf = (page: unknown): string => String(load(String(page))("link[rel=icon]").attr("href"));
-    for (const page of [renderForm(branded, PAGE), renderWindow(branded, "done", "Done")])
+    for (const page of [renderForm(branded, PAGE), renderWindow(branded, "done", "Northwind")])
       assert.equal(iconOf(page), `/connect/logos/${logo}`);
-    for (const page of [renderOpening(shell("en", { brand: null })), renderWindow(shell(), "notice", "No")])
+    for (const page of [renderOpening(shell("en", { brand: null })), renderWindow(shell(), "refused", "No")])
       assert.match(iconOf(page), /^\/connect\/assets\/[\w-]{16}\/icon\.svg$/);
   });
 
@@ -104,7 +109,7 @@ suite("every page", () => {
       languages,
       LANGUAGES.filter((language) => language !== "de").map((language) => `?lang=${language}`),
     );
-    const once = load(String(messages.renderProblem(shell("de", { isRepeatable: false }))));
+    const once = load(String(messages.renderProblem(shell("de", { isRepeatable: false }), "nothing")));
     assert.equal(once("nav.languages").length, 0);
   });
 });
@@ -117,13 +122,33 @@ suite("the form", () => {
       "Your supplier login at Northwind",
       "portal.northwind.example",
       "login.northwind.example",
-      "You go back to app.acme.example",
+      "Afterwards you go back to app.acme.example",
     ]) {
       assert.ok(text.includes(said), said);
     }
     const without = form({ description: null, targetHosts: [], returnHost: null })("main").text();
-    assert.match(without, /You can close this page/);
-    assert.doesNotMatch(without, /Used only at|You go back to|null/);
+    assert.doesNotMatch(without, /Used only at|you go back to|null/);
+  });
+
+  test("says where the login may go before it is asked for, and on a page that comes again behind a fold", () => {
+    const places = (page: ReturnType<typeof form>): readonly string[] =>
+      page("main > *, main form button[type=submit]")
+        .map((_, part) => page(part).attr("class") ?? part.tagName)
+        .get();
+    assert.deepEqual(places(form()), ["ask", "facts", "connect", "button", "caution", "caution"]);
+    const again = form({ notice: "stale" });
+    assert.deepEqual(places(again), ["summary heed", "ask", "again", "connect", "button", "caution"]);
+    assert.match(
+      again("details.again .facts").text(),
+      /portal\.northwind\.example.*login\.northwind\.example/,
+    );
+    // What a forwarded link may do is said first, and once.
+    const passed = form({ isElsewhere: true });
+    assert.deepEqual(places(passed), ["summary heed", "ask", "facts", "connect", "button", "caution"]);
+    assert.match(
+      passed(".summary p").first().text(),
+      /^If someone passed the link on to you, close this page/,
+    );
   });
 
   test("is one POST whose controls are named by the fields' keys; our own begin with `_`", () => {
@@ -178,6 +203,12 @@ suite("the form", () => {
     assert.match($("label[for=field-totp]").text(), /\(optional\)/);
     assert.equal($("[name=totp]").attr("aria-describedby"), "field-totp-help");
     assert.equal($("#field-totp-help").text(), "Only if your login asks for a code.");
+    assert.match(
+      $(".totp details").text(),
+      /Where do I find it\?\s+In the security settings of your account/,
+    );
+    const unexplained = form({ fields: [field({ key: "totp", type: "totp_secret", secret: true })] });
+    assert.match(unexplained("#field-totp-help").text(), /6-digit codes from an app.* not one of the codes/);
     assert.equal($("[name=username]").attr("aria-describedby"), undefined);
     assert.equal($("[role=alert]").length, 0);
   });
@@ -204,6 +235,8 @@ suite("the form again, with errors", () => {
       .map((_, link) => $(link).attr("href"))
       .get();
     assert.deepEqual(links, ["#field-mail", "#field-totp"]);
+    // Before all else on the page.
+    assert.ok($("main > *").first().is("[role=alert]"));
     for (const link of links) assert.equal($(link).length, 1);
   });
 
@@ -336,7 +369,7 @@ test("of many fields, those that may be left out are behind a fold, which is ope
     "proxy",
     "consent",
   ]);
-  assert.equal(folded("form > details > summary").text(), "More, if you need it: notes, shop, and proxy");
+  assert.equal(folded("form > details > summary").text(), "Optional detailsnotes, shop, and proxy");
   assert.equal(folded("form > details").attr("open"), undefined);
   assert.notEqual(
     form({ ...many, values: new Map([["shop", "x"]]) })("form > details").attr("open"),
@@ -347,18 +380,6 @@ test("of many fields, those that may be left out are behind a fold, which is ope
   // A second factor is wanted by many, and a short form has all its fields.
   assert.equal(form({ fields: [...FIELDS, ...optional.slice(0, 2)] })("form > details").length, 0);
   assert.equal(form({ fields: [...FIELDS.slice(0, 2), ...optional] })("form > details").length, 0);
-});
-
-test("where the sender is known, pages without a form name who helps", () => {
-  const of = (page: unknown): string => load(String(page)).text();
-  for (const render of [messages.renderUsed, messages.renderExpired]) {
-    assert.match(of(render(shell())), /Acme Inc\./);
-    assert.doesNotMatch(of(render(shell("en", { brand: null }))), /Acme Inc\.|\{account\}/);
-  }
-  assert.match(
-    of(renderForm(shell(), { ...PAGE, notice: "failed" })),
-    /If it fails again, please tell Acme Inc\./,
-  );
 });
 
 test("docs/test-mode.md: a form of test mode says so in every language, and lists every test value; no other form does", () => {

@@ -157,6 +157,7 @@ test("after three refused logins a session takes no further one for a while, and
   const last = await tryLogin(session.hosted_url, "guess", "wrong again");
   assert.equal(last.status, 429);
   assert.match(last.text, /Northwind has refused several logins/);
+  assert.match(load(last.text)("main").text(), /You can try again in 60 minutes/);
   assert.equal((await send(session.hosted_url)).status, 429);
   const next = await submit(session.hosted_url, { username: "guess", password: PASSWORD }, { csrf });
   assert.equal(next.status, 429);

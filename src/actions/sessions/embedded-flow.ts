@@ -10,11 +10,12 @@ import {
 import { findOAuthAttempt } from "#db/credentials/oauth.ts";
 import type { Brand } from "#domain/branding.ts";
 import { isId } from "#domain/ids.ts";
+import type { LocalText } from "#domain/language.ts";
 import { limits } from "#domain/limits.ts";
 import { must } from "#lib/assert.ts";
 import { readHosted, readBrand, type HostedSession } from "./hosted-session.ts";
 import { chooseBlueprint } from "./select-blueprint.ts";
-import { readTryState } from "./try-login.ts";
+import { readClosedMs, readTryState } from "./try-login.ts";
 import type { Needs } from "#actions/services.ts";
 
 /** An embedded session, as its frame sees it. */
@@ -44,7 +45,7 @@ export type FlowStep =
   /** The login of this slot is being tried at the target. */
   | { readonly kind: "checking"; readonly slot: HostedSession }
   /** The target has refused so many of its logins that no further one is taken for now. */
-  | { readonly kind: "limited" }
+  | { readonly kind: "limited"; readonly slot: HostedSession; readonly closedMs: number }
   | { readonly kind: "picker"; readonly choices: readonly Choice[] }
   | {
       readonly kind: "form";
@@ -54,23 +55,23 @@ export type FlowStep =
       /** The number of the Blueprint's slot, from 1. */
       readonly number: number;
       readonly count: number;
+      /** What the form after this one connects; null: this is the last one. */
+      readonly next: LocalText | null;
       /** Whether the end user may still choose another Blueprint. */
       readonly canChoose: boolean;
     };
 
 /**
- * The one origin that may frame a session, whatever its status; undefined: no page may. Checked again at each request, as a
- * `return_url` is. Changes nothing.
+ * A session that its one origin may frame, whatever its status; undefined: no page may. Checked again at each request, as a
+ * `return_url` is. Whose it is, the origin in its headers tells as well. Changes nothing.
  */
-export async function findFrame(
-  services: Needs<"db">,
-  id: string,
-): Promise<StoredEmbeddedSession | undefined> {
+export async function findFrame(services: Needs<"db">, id: string): Promise<Flow | undefined> {
   if (!isId("embeddedCredentialSession", id)) return undefined;
   const session = await findEmbeddedSessionById(services.db, id);
   if (!session) return undefined;
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
-  return account.embedOrigins.includes(session.origin) ? session : undefined;
+  if (!account.embedOrigins.includes(session.origin)) return undefined;
+  return { session, brand: readBrand(account), accountSlug: account.slug };
 }
 
 /** The session of a client token; undefined: the token is not valid here. */
@@ -79,11 +80,7 @@ export async function findFlow(
   id: string,
   token: string,
 ): Promise<Flow | undefined> {
-  if (!services.signing.verifyClientToken(id, token)) return undefined;
-  const session = await findFrame(services, id);
-  if (!session) return undefined;
-  const account = must(await findAccountById(services.db, session.accountId), "the session's account");
-  return { session, brand: readBrand(account), accountSlug: account.slug };
+  return services.signing.verifyClientToken(id, token) ? await findFrame(services, id) : undefined;
 }
 
 /** `pick`: shows the picker again, while there is a choice. */
@@ -104,9 +101,11 @@ export async function readStep(services: Needs<"db">, flow: Flow, pick = false):
   if (status !== "pending") return { kind: "expired", slot };
   const tried = await readTryState(services, slot);
   if (tried === "checking") return { kind: "checking", slot };
-  if (tried === "limited") return { kind: "limited" };
+  if (tried === "limited") return { kind: "limited", slot, closedMs: await readClosedMs(services, slot) };
+  const after = slots.slice(at + 1).find((other) => other.credentialId === null);
+  const next = after === undefined ? null : (await readHosted(services, after)).strategy.name;
   const isRefused = tried === "refused";
-  return { kind: "form", slot, isRefused, number: at + 1, count: slots.length, canChoose };
+  return { kind: "form", slot, isRefused, number: at + 1, count: slots.length, next, canChoose };
 }
 
 /** The Blueprints that can still be chosen, in the caller's order. */

@@ -75,10 +75,10 @@ export async function beginTry(
 /** `closed`: the session is not pending any more. */
 export type TryState = "none" | "checking" | "refused" | "limited" | "closed";
 
-function stateOf({ candidateId, isOpen, isClosed, check }: LoginTry): TryState {
+function stateOf({ candidateId, isOpen, closedMs, check }: LoginTry): TryState {
   if (!isOpen) return "closed";
   if (candidateId !== null) return "checking";
-  if (isClosed) return "limited";
+  if (closedMs > 0) return "limited";
   return check === "refused" ? "refused" : "none";
 }
 
@@ -89,6 +89,10 @@ const readTry = async (db: Database, session: HostedSession["session"]): Promise
 export async function readTryState({ db }: Needs<"db">, hosted: HostedSession): Promise<TryState> {
   return hosted.strategy.verify ? stateOf(await readTry(db, hosted.session)) : "none";
 }
+
+/** After how long a session that is `limited` takes a login again. */
+export const readClosedMs = async ({ db }: Needs<"db">, { session }: HostedSession): Promise<number> =>
+  (await readTry(db, session)).closedMs;
 
 /** What a candidate has come to. `over`: its session can't be completed any more. null: nothing yet. */
 function verdictOf({ isOpen, runStatus, isRefused, triedMs }: LoginTry): LoginCheck | "over" | null {

@@ -43,8 +43,8 @@ export interface LoginTry {
   readonly isOpen: boolean;
   /** What the last try came to. */
   readonly check: LoginCheck | null;
-  /** Whether no further login is taken for now. */
-  readonly isClosed: boolean;
+  /** For how long no further login is taken; 0: one is. */
+  readonly closedMs: number;
 }
 
 const LOGIN_TRY = `credential.id as "candidateId",
@@ -54,7 +54,7 @@ const LOGIN_TRY = `credential.id as "candidateId",
   coalesce(login_rejections > 0, false) as "isRefused",
   session.status = 'pending' and session.expires_at > app_now() as "isOpen",
   session.login_check as "check",
-  coalesce(session.login_closed_until > app_now(), false) as "isClosed"`;
+  greatest(coalesce((extract(epoch from session.login_closed_until - app_now()) * 1000)::float8, 0), 0) as "closedMs"`;
 
 /** Undefined: there is no such session. */
 export async function findLoginTry(db: Database, session: SessionKey): Promise<LoginTry | undefined> {

@@ -146,10 +146,11 @@ function showOffline(): void {
   note.innerHTML = policy.createHTML(offline) as string;
   const said = note.querySelector("main");
   if (!said) return;
-  if (form) said.querySelector(".ways")?.remove();
+  if (form) for (const part of said.querySelectorAll(".ways, .brand")) part.remove();
   else said.querySelector(".of-form")?.parentElement?.remove();
   note.replaceChildren(...said.childNodes);
-  if (form) form.prepend(note);
+  // Where it was sent from, which is where the person looks.
+  if (form) form.querySelector("button[type=submit]")?.before(note);
   else place.querySelector("main")?.replaceChildren(note);
   listenToButtons(note);
 }
@@ -198,6 +199,8 @@ function listenToButtons(within: HTMLElement): void {
     button.addEventListener("click", () => {
       const does = button.dataset["does"];
       if (does === "cancel") exit("cancelled");
+      // After `completed`, which is the last event, the widget takes the frame away without a word.
+      if (does === "done") post("exited", { at_view: view, reason: "closed" });
       if (does === "pick") void take("view", new URLSearchParams({ _pick: "1" }));
       if (does === "again") void refresh();
     });
@@ -230,7 +233,7 @@ async function send(form: HTMLFormElement): Promise<void> {
   const name = `latchkey-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const leaves = form.dataset["leaves"] !== undefined;
   // A page of ours, which closes itself when the page around this frame has severed the connection to it.
-  const opening = `${path.replace(/[^/]*$/, "opening")}?lang=${encodeURIComponent(language)}`;
+  const opening = `${path}/opening?lang=${encodeURIComponent(language)}`;
   const opened = leaves ? window.open(opening, name, WINDOW) : null;
   const content = new FormData(form);
   const isMultipart = form.enctype === "multipart/form-data";

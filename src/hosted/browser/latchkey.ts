@@ -130,9 +130,14 @@ class Opened {
   }
 
   readonly #receive = (event: MessageEvent): void => {
-    if (event.source !== this.#frame.contentWindow || event.origin !== this.#origin || this.#isOver) return;
+    if (event.source !== this.#frame.contentWindow || event.origin !== this.#origin) return;
     const message = event.data as Message;
     if (!this.#isOurs(message)) return;
+    if (this.#isOver) {
+      // The end user has read that all is done. `completed` was the last event.
+      if (message.type === "exited") this.#remove();
+      return;
+    }
     const { seq, type, payload } = message;
     // A reloaded frame starts from the beginning, and must be told everything again.
     if (type !== "ready" && seq <= this.#seqIn) return;

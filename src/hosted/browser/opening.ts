@@ -1,5 +1,7 @@
 // Runs in a window that a frame has just opened, until the frame redirects it to the target. A page with a
 // Cross-Origin-Opener-Policy severs it from its frame, which then shows a button for another window: this one is useless.
+import "./closable.ts";
+
 if (window.opener === null) {
   window.close();
   // For windows that a script can't close.
@@ -8,4 +10,3 @@ if (window.opener === null) {
   cutOff?.removeAttribute("hidden");
   document.title = cutOff?.querySelector("h1")?.textContent ?? "";
 }
-export {};

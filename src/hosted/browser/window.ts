@@ -1,4 +1,5 @@
 // Runs in a window that a frame has opened, when the end user returns from the target. The frame already knows the result. If the
-// window can't be closed by script, its page says what to do.
+// window can't be closed by script alone, its page has a button.
+import "./closable.ts";
+
 window.close();
-export {};

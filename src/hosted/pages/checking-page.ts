@@ -28,7 +28,7 @@ export function checkingView({ wording, base }: Shell, checking: Checking, more:
   const { brand, strategyName, targetLogo } = checking;
   const system = textIn(strategyName, wording.language);
   const body = html`${renderPair(base, brand, system, targetLogo)} ${SPINNER}
-    <h1 class="waiting">${say(wording, "checking_heading", { system })}</h1>
+    <h1>${say(wording, "checking_heading", { system })}</h1>
     <p class="lead" role="status">${say(wording, "checking", { system })}</p>
     ${more}`;
   return { title: plainText(wording, "checking_heading", { system }), body, isWaiting: true };

@@ -173,6 +173,17 @@ export const GLOBE = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="tru
   />
 </svg>`;
 
+/** Beside what is read there. */
+export const LINES = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+  <path
+    fill="none"
+    stroke="currentColor"
+    stroke-width="1.5"
+    stroke-linecap="round"
+    d="M2.5 4h11M2.5 8h11M2.5 12h7"
+  />
+</svg>`;
+
 export const ONWARD = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
   <path
     fill="none"

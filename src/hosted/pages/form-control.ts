@@ -28,16 +28,15 @@ export function renderControl(
   const { texts, language } = wording;
   const id = controlId(field.key);
   const said = field.help === null ? null : textIn(field.help, language);
-  const helpText = said ?? (field.type === "totp_secret" ? texts.totp_help : null);
-  const paragraph = helpText !== null && html`<p class="help" id="${id}-help">${helpText}</p>`;
-  // The strategy's own help is short and seen; ours is for those who don't know what the field wants.
-  const isOurs = said === null && helpText !== null;
-  const help = isOurs
-    ? html`<details class="where">
-        <summary>${texts.totp_where}</summary>
-        ${paragraph}
-      </details>`
-    : paragraph;
+  const helpText = said ?? (field.type === "totp_secret" ? texts.totp_why : null);
+  const help = html`${helpText !== null && html`<p class="help" id="${id}-help">${helpText}</p>`}
+  ${
+    field.type === "totp_secret" &&
+    html`<details class="where">
+      <summary>${texts.totp_where}</summary>
+      <p class="help">${texts.totp_help}</p>
+    </details>`
+  }`;
   const wrong =
     error !== undefined &&
     html`<p class="error" id="${id}-error"><span class="unseen">${texts.error} </span>${error}</p>`;
@@ -107,7 +106,7 @@ function renderInput(
       const area = html`<textarea
         id="${id}"
         name="${field.key}"
-        rows="5"
+        rows="3"
         dir="auto"
         ${style}
         ${VERBATIM}

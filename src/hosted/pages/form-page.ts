@@ -2,9 +2,9 @@ import type { Brand } from "#domain/branding.ts";
 import { explainIssue, type FormIssue } from "#domain/form-issue.ts";
 import { textIn, type LocalText } from "#domain/language.ts";
 import type { StrategyField } from "#domain/strategy.ts";
-import { html, type Html } from "#lib/html.ts";
+import { html, type Html, type HtmlPart } from "#lib/html.ts";
 import { directionOf, say, plainText, type Wording } from "#hosted/texts/texts.ts";
-import { GLOBE, LOCK, ONWARD, renderDocument, renderPair, type Shell, type View } from "./document.ts";
+import { GLOBE, LINES, LOCK, ONWARD, renderDocument, renderPair, type Shell, type View } from "./document.ts";
 import { controlId, isSecret, renderControl } from "./form-control.ts";
 
 /** The content of a form: the account, the system, the purpose and the next page. docs/decisions/0017. */
@@ -61,13 +61,14 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
   const messages = explain(wording, page);
   const isWrong = errors.size > 0 || notice !== null;
   const body = html`${notice !== null && renderNotice(wording, system, notice, page)}
-    ${page.isElsewhere && renderElsewhere(wording, account)}
-    ${renderPair(base, brand, system, page.targetLogo)} ${page.framed?.step}
-    <h1>${say(wording, "connect_title", { system })}</h1>
-    <p class="lead">${say(wording, "asks", { account, system }, strong)}</p>
-    ${page.description !== null && html`<p class="description">${textIn(page.description, wording.language)}</p>`}
-    ${signInHost !== null && html`<p class="description">${say(wording, "sign_in_there", { host: signInHost }, strong)}</p>`}
     ${errors.size > 0 && renderSummary(wording, page, messages)}
+    ${page.isElsewhere && renderElsewhere(wording, account)}
+    <div class="ask">
+      ${renderPair(base, brand, system, page.targetLogo)} ${page.framed?.step}
+      <h1>${say(wording, "connect_title", { system })}</h1>
+      <p class="lead">${say(wording, "asks", { account, system }, strong)}</p>
+    </div>
+    ${renderFacts(wording, page, isWrong)}
     <form
       class="connect"
       method="post"
@@ -78,17 +79,22 @@ export function formView({ wording, base }: Shell, page: FormPage): View {
       ${textsOfScript(wording, page)}
     >
       <input type="hidden" name="_csrf" value="${page.csrf}" />
-      ${renderFields(wording, page, messages)} ${renderFacts(wording, page)}
+      ${renderFields(wording, page, messages)}
       <button type="submit">
         ${signInHost === null ? texts.connect : say(wording, "continue_to", { host: signInHost })}
       </button>
       <p class="sending unseen" role="status"></p>
     </form>
-    ${page.cancelTo !== null && html`<p class="caution"><a href="${page.cancelTo}">${texts.cancel}</a></p>`}
-    ${page.framed?.ways}
-    <p class="caution">
-      ${say(wording, page.framed === undefined ? "caution" : "frame_caution", { account })}
-    </p>`;
+    ${page.cancelTo !== null && html`<p class="way"><a class="quiet" href="${page.cancelTo}">${texts.cancel}</a></p>`}
+    ${page.framed?.ways} ${renderAfter(wording, page)}
+    ${
+      // Who has come this far has read it, and what is said of a forwarded link says more.
+      !isWrong &&
+      !page.isElsewhere &&
+      html`<p class="caution">
+        ${say(wording, page.framed === undefined ? "caution" : "frame_caution", { account })}
+      </p>`
+    }`;
   return { title: isWrong ? plainText(wording, "error_title", { title }) : title, body, hasForm: true };
 }
 
@@ -120,7 +126,7 @@ function renderFields(
   );
   return html`${render(others.filter(({ type }) => type !== "checkbox"))}
     <details class="more" ${isOpen && html`open`}>
-      <summary>${wording.texts.fields_more}: ${names}</summary>
+      <summary>${wording.texts.fields_more}<span class="names">${names}</span></summary>
       ${render(folded)}
     </details>
     ${render(ticks)}`;
@@ -161,42 +167,43 @@ function renderNotice(
 function renderElsewhere(wording: Wording, account: string): Html {
   return html`<div class="summary heed" role="note">
     <h2>${wording.texts.elsewhere_heading}</h2>
-    <p>${wording.texts.elsewhere_you}</p>
     <p>${say(wording, "elsewhere_other", { account }, strong)}</p>
+    <p>${wording.texts.elsewhere_you}</p>
   </div>`;
 }
 
-/** Between the fields and the button: the first field is on the first screen of a phone, and nothing is sent before this is passed. */
-function renderFacts(
-  wording: Wording,
-  { brand, targetHosts, returnHost, signInHost, framed }: FormPage,
-): Html {
-  const { texts } = wording;
-  const bdi = (text: string): Html => html`<bdi>${text}</bdi>`;
-  const how =
-    signInHost === null ? say(wording, "stored_how", { account: brand.name }) : texts.stored_how_there;
-  return html`<dl class="facts">
-    ${
-      targetHosts.length > 0 &&
-      html`<div>
-        <dt>${GLOBE}${texts.used_at}</dt>
-        ${targetHosts.map((host) => html`<dd>${bdi(host)}</dd>`)}
-      </div>`
-    }
-    <div>
-      <dt>${LOCK}${texts.stored}</dt>
-      <dd>${how}</dd>
-    </div>
-    ${
-      // A frame closes by itself, and its page stays where it is.
-      framed === undefined &&
-      html`<div>
-        <dt>${ONWARD}${texts.afterwards}</dt>
-        <dd>${returnHost === null ? texts.can_close : say(wording, "goes_back", { host: returnHost })}</dd>
-      </div>`
-    }
-  </dl>`;
+/**
+ * What is read, where the login may be sent, and how it is kept: above the fields, because it is to be known before they are filled in.
+ * `isAgain`: of a page that was seen before, they are behind a fold.
+ */
+function renderFacts(wording: Wording, page: FormPage, isAgain: boolean): Html {
+  const { texts, language } = wording;
+  const { brand, description, targetHosts, signInHost } = page;
+  const fact = (icon: Html, said: HtmlPart): Html => html`<li>${icon}${said}</li>`;
+  const hosts = new Intl.ListFormat(language)
+    .formatToParts(targetHosts)
+    .map(({ type, value }) => (type === "element" ? html`<bdi class="host">${value}</bdi>` : value));
+  const facts = html`<ul class="facts">
+    ${description !== null && fact(LINES, textIn(description, language))}
+    ${signInHost !== null && fact(ONWARD, say(wording, "sign_in_there", { host: signInHost }, strong))}
+    ${targetHosts.length > 0 && fact(GLOBE, html`${texts.used_at} ${hosts}`)}
+    ${fact(
+      LOCK,
+      signInHost === null ? say(wording, "stored_how", { account: brand.name }) : texts.stored_how_there,
+    )}
+  </ul>`;
+  if (!isAgain) return facts;
+  return html`<details class="again">
+    <summary>${texts.facts_again}</summary>
+    ${facts}
+  </details>`;
 }
+
+/** Where the end user is next; a frame's page stays where it is. */
+const renderAfter = (wording: Wording, { returnHost, framed }: FormPage): Html | false =>
+  returnHost !== null &&
+  framed === undefined &&
+  html`<p class="caution">${say(wording, "goes_back", { host: returnHost })}</p>`;
 
 /** The problem of each field, as text. */
 function explain(wording: Wording, { fields, errors }: FormPage): ReadonlyMap<string, string> {

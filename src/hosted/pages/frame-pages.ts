@@ -1,5 +1,5 @@
 import type { Brand } from "#domain/branding.ts";
-import { textIn, type LocalText } from "#domain/language.ts";
+import { textIn, type Language, type LocalText } from "#domain/language.ts";
 import { html, type Html } from "#lib/html.ts";
 import { assetPath, themesPath } from "#hosted/assets.ts";
 import { directionOf, say, type TextKey, type Wording } from "#hosted/texts/texts.ts";
@@ -17,8 +17,12 @@ import {
 } from "./document.ts";
 import {
   messageView,
+  renderBrand,
   renderTyped,
+  sayLimited,
   saySuccess,
+  sayTooMany,
+  sayWhoHelps,
   type MessageKind,
   type Success,
   type Typed,
@@ -43,18 +47,19 @@ export function renderFrame(shell: Shell, { sessionId, origin, path }: FrameStar
         shell,
         texts.loading,
         html`<link rel="stylesheet" href="${assetPath(base, "frame.css")}" />
+          ${renderAccent(shell, themesPath)}
           <script type="module" src="${assetPath(base, "frame.js")}"></script>`,
       )}
       <body class="framed" data-session="${sessionId}" data-origin="${origin}" data-path="${path}">
         <div id="frame" aria-busy="true">
           <main class="card">
-            ${SPINNER}
+            ${renderBrand(shell)} ${SPINNER}
             <h1 class="waiting">${texts.loading}</h1>
             <div class="ways late">${button("cancel", texts.close)}</div>
           </main>
         </div>
         <noscript><p class="lead">${texts.needs_script}</p></noscript>
-        <template id="offline"><main>${endView(wording, "network").body}</main></template>
+        <template id="offline"><main>${endView(shell, "network").body}</main></template>
       </body>
     </html>`;
 }
@@ -69,7 +74,7 @@ const renderClose = ({ texts }: Wording): Html =>
     <span aria-hidden="true">×</span><span class="unseen">${texts.close}</span>
   </button>`;
 
-const button = (does: string, label: Html | string, style: "way" | "button" = "way"): Html =>
+const button = (does: string, label: Html | string, style: "quiet" | "button" = "quiet"): Html =>
   html`<button type="button" class="${style}" data-does="${does}">${label}</button>`;
 
 /** The exits of a view: back to the picker, and out of the flow (docs/decisions/0019). */
@@ -78,17 +83,31 @@ export const renderWays = ({ texts }: Wording, canChoose: boolean): Html =>
     ${canChoose && button("pick", texts.choose_other)} ${button("cancel", texts.cancel)}
   </div>`;
 
-export const renderStepOf = (wording: Wording, number: number, count: number): Html | false =>
+/** Where this form stands among those of its Blueprint, and what comes after it. */
+export const renderStepOf = (
+  wording: Wording,
+  {
+    number,
+    count,
+    next,
+  }: { readonly number: number; readonly count: number; readonly next: LocalText | null },
+): Html | false =>
   count > 1 &&
   html`<p class="step">
     ${say(wording, "step_of", { number: String(number), count: String(count) }, (text) => html`${text}`)}
+    ${next !== null && html`· ${say(wording, "next_is", { system: textIn(next, wording.language) })}`}
   </p>`;
 
 export interface Choice {
   readonly key: string;
   readonly name: string;
   /** What the Blueprint needs logins of, with the paths of their logos. */
-  readonly systems: readonly { readonly name: LocalText; readonly logo: string | null }[];
+  readonly systems: readonly {
+    readonly name: LocalText;
+    /** What is read there. */
+    readonly description: LocalText | null;
+    readonly logo: string | null;
+  }[];
 }
 
 /** The picker of Blueprints. */
@@ -97,9 +116,11 @@ export function pickerView(
   page: { readonly brand: Brand; readonly choices: readonly Choice[]; readonly csrf: string },
 ): View {
   const { texts, language } = wording;
-  const body = html`<p class="pair" aria-hidden="true">${renderBrandTile(base, page.brand)}</p>
-    <h1>${texts.picker_heading}</h1>
-    <p class="lead">${say(wording, "picker_lead", { account: page.brand.name })}</p>
+  const body = html`<div class="ask">
+      <p class="pair" aria-hidden="true">${renderBrandTile(base, page.brand)}</p>
+      <h1>${texts.picker_heading}</h1>
+      <p class="lead">${say(wording, "picker_lead", { account: page.brand.name })}</p>
+    </div>
     <form class="choices" method="post">
       <input type="hidden" name="_csrf" value="${page.csrf}" />
       ${page.choices.map(
@@ -118,6 +139,7 @@ export function pickerView(
                   )}</bdi
                 ></span
               >
+              ${describe(systems, language).map((description) => html`<span>${description}</span>`)}
             </span>
             ${ONWARD}
           </button>`,
@@ -127,6 +149,13 @@ export function pickerView(
     ${renderWays(wording, false)}`;
   return { title: texts.picker_heading, body };
 }
+
+/** What is read there, each sentence once. */
+const describe = (systems: Choice["systems"], language: Language): readonly string[] => [
+  ...new Set(
+    systems.flatMap(({ description }) => (description === null ? [] : [textIn(description, language)])),
+  ),
+];
 
 const listOf = ({ language }: Wording, systems: readonly LocalText[]): string =>
   new Intl.ListFormat(language).format(new Set(systems.map((system) => textIn(system, language))));
@@ -150,13 +179,15 @@ export function windowView({ wording, base }: Shell, redirect: AuthorizationRedi
   const system = textIn(redirect.system, wording.language);
   const { texts } = wording;
   const { host } = redirect;
-  const body = html`${renderPair(base, redirect.brand, system, redirect.logo)}
-    <h1>
-      <span class="if-open">${texts.window_heading}</span>
-      <span class="if-blocked" hidden>${say(wording, "connect_title", { system })}</span>
-    </h1>
-    <p class="lead if-open">${say(wording, "window_lead", { host })}</p>
-    <p class="lead if-blocked" role="alert" hidden>${texts.window_blocked}</p>
+  const body = html`<div class="ask">
+      ${renderPair(base, redirect.brand, system, redirect.logo)}
+      <h1>
+        <span class="if-open">${texts.window_heading}</span>
+        <span class="if-blocked" hidden>${say(wording, "connect_title", { system })}</span>
+      </h1>
+      <p class="lead if-open">${say(wording, "window_lead", { host })}</p>
+      <p class="lead if-blocked" role="alert" hidden>${texts.window_blocked}</p>
+    </div>
     <form class="leave" method="post" action="${redirect.path}" target="_blank" rel="opener">
       <input type="hidden" name="state" value="${redirect.state}" />
       <input type="hidden" name="url" value="${redirect.url}" />
@@ -179,8 +210,23 @@ export function successView(
     how,
     system: listOf(wording, systems),
   });
-  return messageView(kind, heading, ...said, say(wording, "go_on", { account }));
+  const view = messageView(kind, heading, ...said, say(wording, "go_on", { account }));
+  const ways = html`<div class="ways">${button("done", wording.texts.done, "button")}</div>`;
+  return { ...view, body: html`${view.body} ${ways}` };
 }
+
+/** The target has refused so many logins that no further one is tried for a while. */
+export function limitedView(shell: Shell, system: LocalText, closedMs: number): View {
+  const { wording } = shell;
+  const view = messageView(...sayLimited(wording, textIn(system, wording.language), closedMs));
+  return withWays(shell, view, [button("cancel", wording.texts.close, "button")]);
+}
+
+const withWays = (shell: Shell, view: View, ways: readonly Html[]): View => ({
+  ...view,
+  body: html`${renderBrand(shell)} ${view.body}
+    <div class="ways">${ways}</div>`,
+});
 
 /** The ends of a flow, by the code that its page receives. */
 const ENDS = {
@@ -192,21 +238,34 @@ const ENDS = {
   network: ["notice", "offline_heading", "offline"],
 } as const satisfies Record<string, readonly [MessageKind, TextKey, TextKey]>;
 
-export type FrameEnd = keyof typeof ENDS;
+/** `too_often`: too many forms came in a short time, and a later one is taken. */
+export type FrameEnd = keyof typeof ENDS | "too_often";
 
-export function endView(wording: Wording, end: FrameEnd, typed: readonly Typed[] = []): View {
+const PASSING: ReadonlySet<FrameEnd> = new Set(["network", "failed", "too_often"]);
+
+/** How a flow has ended, with its sender where it is known. `waitMs`: after how long another form is taken. */
+export function endView(
+  shell: Shell,
+  end: FrameEnd,
+  { typed = [], waitMs = 0 }: { readonly typed?: readonly Typed[]; readonly waitMs?: number } = {},
+): View {
+  const { wording } = shell;
   const { texts } = wording;
+  const isPassing = PASSING.has(end);
+  const view = messageView(...sayEnd(shell, end, waitMs));
+  const body = html`${view.body} ${renderTyped(wording, typed)}`;
+  return withWays(shell, { ...view, body }, [
+    ...(isPassing ? [button("again", texts.try_again, "button")] : []),
+    button("cancel", texts.close, isPassing ? "quiet" : "button"),
+  ]);
+}
+
+function sayEnd(shell: Shell, end: FrameEnd, waitMs: number): Parameters<typeof messageView> {
+  const { texts } = shell.wording;
+  if (end === "too_often") return [...sayTooMany(shell.wording, waitMs)];
   const [kind, heading, text] = ENDS[end];
   // The script removes this where there is no form.
   const kept = end === "network" ? [html`<span class="of-form">${texts.offline_kept}</span>`] : [];
-  const view = messageView(kind, texts[heading], texts[text], ...kept);
-  const isPassing = end === "network" || end === "failed";
-  return {
-    ...view,
-    body: html`${view.body} ${renderTyped(wording, typed)}
-      <div class="ways">
-        ${isPassing && button("again", texts.try_again, "button")}
-        ${button("cancel", texts.close, isPassing ? "way" : "button")}
-      </div>`,
-  };
+  const helps = end === "internal" || end === "failed" ? sayWhoHelps(shell) : [];
+  return [kind, texts[heading], texts[text], ...kept, ...helps];
 }

@@ -16,22 +16,21 @@ export const de: Texts = {
   sign_in_there:
     "Sie melden sich bei {host} an, stimmen dort zu und kommen hierher zurück. Was Sie dort eingeben, bleibt dort.",
   used_at: "Nur verwendet bei",
-  stored: "Gespeichert",
-  stored_how: "Verschlüsselt. {account} sieht Ihre Eingaben nie",
-  stored_how_there: "Nur die dort erteilte Erlaubnis, verschlüsselt",
-  afterwards: "Danach",
-  can_close: "Sie können diese Seite schließen",
-  goes_back: "Es geht zurück zu {host}",
+  stored_how: "Verschlüsselt gespeichert. {account} sieht Ihre Eingaben nie.",
+  stored_how_there: "Gespeichert wird nur die dort erteilte Erlaubnis, verschlüsselt.",
+  facts_again: "Wie Ihre Zugangsdaten verwendet werden",
+  goes_back: "Danach geht es zurück zu {host}.",
   optional: "(optional)",
-  fields_more: "Weitere Angaben, falls nötig",
+  fields_more: "Freiwillige Angaben",
   please_choose: "Bitte wählen",
   error: "Fehler:",
   connect: "Verbinden",
   continue_to: "Weiter zu {host}",
+  back_to: "Zurück zu {account}",
   caution:
     "Wenn Sie nicht von {account} hierher gekommen sind, schließen Sie diese Seite: Es wurde nichts weitergegeben.",
   elsewhere_heading: "Dieser Link wurde zuvor in einem anderen Browser geöffnet",
-  elsewhere_you: "Waren Sie das selbst, machen Sie weiter.",
+  elsewhere_you: "Haben Sie ihn dort selbst geöffnet, machen Sie einfach weiter.",
   elsewhere_other:
     "Hat jemand den Link an Sie weitergegeben, schließen Sie diese Seite. Was Sie hier eingeben, würde für diese Person verbunden, nicht für Sie: {account} hat den Link für eine einzige Person erstellt.",
   check_entries: "Bitte prüfen Sie Ihre Eingaben",
@@ -60,8 +59,10 @@ export const de: Texts = {
   sending: "Wird gesendet …",
   unsent:
     "Es wurde nichts gesendet, und Ihre Eingaben sind noch da. Bitte prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
+  totp_why:
+    "Nur nötig, wenn Sie sich mit 6-stelligen Codes aus einer App anmelden. Gemeint ist der Schlüssel, mit dem die App eingerichtet wurde, nicht einer der Codes.",
   totp_help:
-    "Der geheime Schlüssel, mit dem Ihre Authenticator-App eingerichtet wurde, oder der ganze otpauth://-Link. Er steht neben dem QR-Code.",
+    "In den Sicherheitseinstellungen Ihres Kontos, dort, wo eine Authenticator-App eingerichtet wird. Der Schlüssel ist die lange Reihe von Buchstaben und Ziffern neben dem QR-Code; auch der ganze otpauth://-Link ist möglich.",
   totp_where: "Wo finde ich ihn?",
   qr_choose: "Bild des QR-Codes einlesen",
   qr_local: "Das Bild bleibt auf Ihrem Gerät.",
@@ -78,7 +79,10 @@ export const de: Texts = {
   rejected: "Es wurde nichts gespeichert. Bitte prüfen Sie Ihre Eingaben und versuchen Sie es noch einmal.",
   limited_heading: "{system} hat mehrere Anmeldungen abgelehnt",
   limited:
-    "Damit Ihr Konto dort nicht gesperrt wird, wird eine Zeit lang keine weitere Anmeldung versucht. Prüfen Sie, ob Sie sich bei {system} selbst anmelden können, und öffnen Sie diesen Link später noch einmal.",
+    "Damit Ihr Konto dort nicht gesperrt wird, wird vorerst keine weitere Anmeldung versucht, und es wurde nichts gespeichert. Prüfen Sie inzwischen, ob Sie sich bei {system} selbst anmelden können.",
+  again_when: "Sie können es {when} noch einmal versuchen.",
+  too_often:
+    "In kurzer Zeit wurden zu viele Formulare gesendet, deshalb wurde dieses nicht angenommen. Es wurde nichts gespeichert.",
   accepted: "{system} hat Ihre Zugangsdaten angenommen. {account} kann sie jetzt verwenden.",
   unanswered: "{system} hat nicht rechtzeitig geantwortet, ob die Zugangsdaten stimmen.",
 
@@ -96,6 +100,7 @@ export const de: Texts = {
   used_other: "Wenn nicht, sagen Sie bitte denen Bescheid, die Ihnen den Link geschickt haben.",
   used_other_of: "Wenn nicht, sagen Sie bitte {account} Bescheid.",
   expired_heading: "Dieser Link ist abgelaufen",
+  expired: "Links gelten nur für begrenzte Zeit. Es wurde nichts gespeichert.",
   ask_again:
     "Gehen Sie zurück zu der Anwendung, die Sie hierher geschickt hat, und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
   ask_again_of: "Gehen Sie zurück zu {account} und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
@@ -103,30 +108,40 @@ export const de: Texts = {
   typed:
     "Es wurde nichts gespeichert. Sie können es von hier kopieren; geheime Angaben werden nicht gezeigt.",
   unknown_heading: "Dieser Link funktioniert nicht",
-  unknown: "Bitte prüfen Sie, ob die ganze Adresse kopiert wurde.",
+  unknown:
+    "Vielleicht fehlt ein Teil der Adresse, etwa weil eine Nachricht sie auf zwei Zeilen verteilt hat. Bitte kopieren Sie den ganzen Link und öffnen Sie ihn noch einmal.",
+  unknown_next:
+    "Wenn das nicht hilft, bitten Sie denjenigen, der ihn geschickt hat, um einen neuen Link. Hier wurde nichts gespeichert.",
   return_heading: "Diese Anmeldung kann nicht fortgesetzt werden",
   return_unknown:
-    "Sie wurde in einem anderen Browser begonnen, hat zu lange gedauert oder ist bereits abgeschlossen. Es wurde diesmal nichts verbunden.",
+    "Sie wurde in einem anderen Browser begonnen oder hat zu lange gedauert. Es wurde nichts verbunden.",
+  return_spent:
+    "Sie sind von ihr schon einmal zurückgekommen, und jede Anmeldung zählt nur einmal. Diesmal wurde nichts verbunden.",
   return_next: "Bitte öffnen Sie Ihren Link erneut und beginnen Sie dort.",
   forbidden_heading: "Bitte füllen Sie das Formular noch einmal aus",
   forbidden:
-    "Zu Ihrer Sicherheit gilt ein Formular nur für begrenzte Zeit und nur auf seiner eigenen Seite. Es wurde nichts gespeichert.",
+    "Was gesendet wurde, kam nicht von der Seite dieses Links, oder die Seite war zu alt. Deshalb wurde es nicht angenommen, und es wurde nichts gespeichert.",
   forbidden_next: "Bitte öffnen Sie Ihren Link erneut und füllen Sie das Formular dort aus.",
   too_large_heading: "Das ist zu viel",
   too_large: "Ihre Eingaben sind größer, als dieses Formular aufnehmen kann. Es wurde nichts gespeichert.",
+  too_large_of: "„{field}“ ist größer, als dieses Formular aufnehmen kann. Es wurde nichts gespeichert.",
   too_large_next: "Bitte öffnen Sie Ihren Link erneut und achten Sie darauf, das Richtige einzufügen.",
   problem_heading: "Bei uns ist etwas schiefgegangen",
   problem: "Bitte warten Sie eine Minute und öffnen Sie Ihren Link dann erneut.",
   problem_saved:
     "Meldet der Link dann, dass er schon verwendet wurde, sind Ihre Zugangsdaten gespeichert. Sonst wurde nichts gespeichert.",
+  problem_nothing: "Es wurde nichts gespeichert.",
+  problem_done: "Ihre Zugangsdaten wurden trotzdem gespeichert: Hier ist nichts mehr zu tun.",
   open_again: "Link erneut öffnen",
 
   picker_heading: "Was möchten Sie verbinden?",
   picker_lead: "{account} kann damit für Sie arbeiten. Wählen Sie, womit es losgeht.",
   choose_other: "Etwas anderes wählen",
   step_of: "Schritt {number} von {count}",
+  next_is: "Danach: {system}",
   cancel: "Abbrechen",
   close: "Schließen",
+  done: "Fertig",
   needs_script:
     "Dieses Formular braucht JavaScript. Bitte erlauben Sie es für diese Seite und laden Sie sie neu.",
   loading: "Wird geladen …",
@@ -140,8 +155,11 @@ export const de: Texts = {
   start_over: "Von vorn beginnen",
   window_back:
     "Sie können dieses Fenster schließen und auf der Seite weitermachen, von der Sie gekommen sind.",
-  window_refused:
-    "Die Anmeldung wurde abgebrochen oder konnte nicht abgeschlossen werden. Es wurde nichts gespeichert. Schließen Sie dieses Fenster und versuchen Sie es auf der Seite, von der Sie gekommen sind, noch einmal.",
+  close_window: "Dieses Fenster schließen",
+  window_refused: "Sie haben dort abgebrochen oder nicht zugestimmt. Es wurde nichts gespeichert.",
+  window_failed: "Das war ein technisches Problem, nicht Ihr Fehler. Es wurde nichts gespeichert.",
+  window_retry:
+    "Schließen Sie dieses Fenster und versuchen Sie es auf der Seite, von der Sie gekommen sind, noch einmal.",
   window_cut_off_heading: "Dieses Fenster wird nicht gebraucht",
   window_cut_off: "Sie haben sich hier noch nicht angemeldet, und es wurde nichts gespeichert.",
   frame_caution:
@@ -154,9 +172,10 @@ export const de: Texts = {
   frame_used: "Ihre Zugangsdaten sind bereits angekommen. Hier ist nichts mehr zu tun.",
   frame_limit_heading: "Zu viele Versuche",
   frame_limit:
-    "Das Formular wurde zu oft gesendet. Zu Ihrer Sicherheit wird hier nichts mehr angenommen. Bitte schließen Sie dies und beginnen Sie neu.",
+    "Dieses Formular wurde zu oft gesendet und nimmt nichts mehr an. Es wurde nichts weiter gespeichert. Schließen Sie es und beginnen Sie neu: Sie müssen nicht warten.",
   frame_unknown_heading: "Das lässt sich nicht öffnen",
-  frame_unknown: "Bitte schließen Sie dies und beginnen Sie neu.",
+  frame_unknown:
+    "Es gehört zu einer anderen Seite oder ist nicht mehr gültig. Es wurde nichts gespeichert. Schließen Sie es, laden Sie die Seite neu und beginnen Sie noch einmal.",
   frame_problem: "Es wurde nichts weiter gespeichert. Bitte versuchen Sie es in einer Minute noch einmal.",
   offline_heading: "Die Verbindung ist unterbrochen",
   offline: "Bitte prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
@@ -166,7 +185,7 @@ export const de: Texts = {
 
   issues: {
     required: "{field}: Diese Angabe fehlt.",
-    must_tick: "{field}: Hier ist ein Häkchen nötig.",
+    must_tick: "Bitte bestätigen Sie mit einem Häkchen: {field}",
     too_long: "{field}: Das ist zu lang.",
     file_too_large: "{field}: Die Datei ist zu groß; sie darf höchstens {size} KB haben.",
     too_short: {

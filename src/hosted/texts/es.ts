@@ -16,21 +16,20 @@ export const es: Texts = {
   sign_in_there:
     "Usted inicia sesión y da su consentimiento en {host}, y después vuelve aquí. Lo que introduzca allí se queda allí.",
   used_at: "Se usa solo en",
-  stored: "Se guarda",
-  stored_how: "Cifrado. {account} nunca ve lo que usted introduce",
-  stored_how_there: "Solo el permiso que conceda allí, cifrado",
-  afterwards: "Después",
-  can_close: "Puede cerrar esta página",
-  goes_back: "Vuelve a {host}",
+  stored_how: "Se guarda cifrado. {account} nunca ve lo que usted introduce.",
+  stored_how_there: "Solo se guarda, cifrado, el permiso que conceda allí.",
+  facts_again: "Cómo se usan sus datos de acceso",
+  goes_back: "Después vuelve a {host}.",
   optional: "(opcional)",
-  fields_more: "Más datos, si los necesita",
+  fields_more: "Datos opcionales",
   please_choose: "Elija una opción",
   error: "Error:",
   connect: "Conectar",
   continue_to: "Continuar en {host}",
+  back_to: "Volver a {account}",
   caution: "Si no ha llegado aquí desde {account}, cierre esta página: no se ha compartido nada.",
   elsewhere_heading: "Este enlace se abrió antes en otro navegador",
-  elsewhere_you: "Si fue usted, continúe.",
+  elsewhere_you: "Si fue usted quien lo abrió allí, continúe.",
   elsewhere_other:
     "Si alguien le ha pasado el enlace, cierre esta página. Lo que introduzca aquí quedaría vinculado a esa persona y no a usted: {account} creó el enlace para una sola persona.",
   check_entries: "Revise lo que ha introducido",
@@ -57,8 +56,10 @@ export const es: Texts = {
   sending: "Enviando…",
   unsent:
     "No se ha enviado nada, y lo que ha introducido sigue aquí. Compruebe su conexión a internet e inténtelo de nuevo.",
+  totp_why:
+    "Solo hace falta si inicia sesión con códigos de 6 cifras de una aplicación. Es la clave con la que se configuró, no uno de los códigos.",
   totp_help:
-    "La clave secreta con la que se configuró su aplicación de autenticación, o el enlace otpauth:// completo. Aparece junto al código QR.",
+    "En los ajustes de seguridad de su cuenta, donde se configura una aplicación de autenticación. La clave es la serie larga de letras y cifras junto al código QR; también sirve el enlace otpauth:// completo.",
   totp_where: "¿Dónde la encuentro?",
   qr_choose: "Escanear una imagen del código QR",
   qr_local: "La imagen no sale de su dispositivo.",
@@ -75,7 +76,10 @@ export const es: Texts = {
   rejected: "No se ha guardado nada. Revise lo que ha introducido e inténtelo de nuevo, por favor.",
   limited_heading: "{system} ha rechazado varios inicios de sesión",
   limited:
-    "Para que su cuenta no se bloquee allí, durante un tiempo no se prueba ningún otro inicio de sesión. Compruebe que puede entrar en {system} directamente y vuelva a abrir este enlace más tarde.",
+    "Para que su cuenta no se bloquee allí, por ahora no se prueba ningún otro inicio de sesión y no se ha guardado nada. Mientras tanto, compruebe que puede entrar en {system} directamente.",
+  again_when: "Puede intentarlo de nuevo {when}.",
+  too_often:
+    "Se han enviado demasiados formularios en poco tiempo, así que este no se ha aceptado. No se ha guardado nada.",
   accepted: "{system} ha aceptado sus datos de acceso. {account} ya puede usarlos.",
   unanswered: "{system} no ha respondido a tiempo si los datos de acceso son correctos.",
 
@@ -93,35 +97,44 @@ export const es: Texts = {
   used_other: "Si no fue usted, avise a quien le envió el enlace.",
   used_other_of: "Si no fue usted, avise a {account}.",
   expired_heading: "Este enlace ha caducado",
+  expired: "Los enlaces solo valen durante un tiempo limitado. No se ha guardado nada.",
   ask_again: "Vuelva a la aplicación que le envió aquí y empiece de nuevo para obtener otro enlace.",
   ask_again_of: "Vuelva a {account} y empiece de nuevo para obtener otro enlace.",
   typed_heading: "Lo que había escrito",
   typed: "No se ha guardado nada. Puede copiarlo desde aquí; los datos secretos no se muestran.",
   unknown_heading: "Este enlace no funciona",
-  unknown: "Compruebe que se ha copiado la dirección completa.",
+  unknown:
+    "Puede que falte una parte de la dirección, por ejemplo si un mensaje la cortó en dos líneas. Copie el enlace completo y ábralo de nuevo.",
+  unknown_next: "Si eso no ayuda, pida un enlace nuevo a quien se lo envió. Aquí no se ha guardado nada.",
   return_heading: "Este inicio de sesión no puede continuar",
-  return_unknown:
-    "Se empezó en otro navegador, tardó demasiado o ya se había terminado. Esta vez no se ha conectado nada.",
+  return_unknown: "Se empezó en otro navegador o tardó demasiado. No se ha conectado nada.",
+  return_spent:
+    "Ya ha vuelto de él una vez, y cada inicio de sesión cuenta una sola vez. Esta vez no se ha conectado nada.",
   return_next: "Abra de nuevo su enlace y empiece desde ahí.",
   forbidden_heading: "Rellene de nuevo el formulario",
   forbidden:
-    "Por su seguridad, un formulario solo es válido durante un tiempo limitado y en su propia página. No se ha guardado nada.",
+    "Lo que se envió no procedía de la página de este enlace, o esa página era demasiado antigua. Por eso no se aceptó y no se ha guardado nada.",
   forbidden_next: "Abra de nuevo su enlace y rellene allí el formulario.",
   too_large_heading: "Los datos son demasiado grandes",
   too_large: "Lo que ha introducido es más grande de lo que admite este formulario. No se ha guardado nada.",
+  too_large_of: "«{field}» supera lo que este formulario puede recibir. No se ha guardado nada.",
   too_large_next: "Abra de nuevo su enlace y compruebe que pega lo correcto.",
   problem_heading: "Algo ha fallado por nuestra parte",
   problem: "Espere un minuto y abra de nuevo su enlace.",
   problem_saved:
     "Si el enlace indica entonces que ya se ha utilizado, su acceso se guardó. Si no, no se guardó nada.",
+  problem_nothing: "No se ha guardado nada.",
+  problem_done: "Sus datos de acceso se han guardado de todos modos: aquí no queda nada por hacer.",
   open_again: "Abrir de nuevo el enlace",
 
   picker_heading: "¿Qué quiere conectar?",
   picker_lead: "{account} puede usar estos servicios en su nombre. Elija con cuál empezar.",
   choose_other: "Elegir otra cosa",
   step_of: "Paso {number} de {count}",
+  next_is: "Después: {system}",
   cancel: "Cancelar",
   close: "Cerrar",
+  done: "Listo",
   needs_script: "Este formulario necesita JavaScript. Permítalo para esta página y vuelva a cargarla.",
   loading: "Cargando…",
   window_heading: "Continúe en la otra ventana",
@@ -133,8 +146,10 @@ export const es: Texts = {
   window_again: "Abrir la ventana otra vez",
   start_over: "Empezar de nuevo",
   window_back: "Puede cerrar esta ventana y continuar en la página de la que ha venido.",
-  window_refused:
-    "El inicio de sesión se canceló o no pudo terminarse. No se ha guardado nada. Cierre esta ventana e inténtelo de nuevo en la página de la que ha venido.",
+  close_window: "Cerrar esta ventana",
+  window_refused: "Allí se canceló o no se dio el consentimiento. No se ha guardado nada.",
+  window_failed: "Fue un problema técnico, no un error suyo. No se ha guardado nada.",
+  window_retry: "Cierre esta ventana e inténtelo de nuevo en la página de la que vino.",
   window_cut_off_heading: "Esta ventana no hace falta",
   window_cut_off: "Aquí todavía no ha iniciado sesión y no se ha guardado nada.",
   frame_caution: "Si no esperaba esto de {account}, cancele: no se ha compartido nada.",
@@ -146,9 +161,10 @@ export const es: Texts = {
   frame_used: "Sus datos de acceso ya se recibieron. Aquí no queda nada por hacer.",
   frame_limit_heading: "Demasiados intentos",
   frame_limit:
-    "El formulario se ha enviado demasiadas veces. Por su seguridad, aquí ya no se acepta nada más. Cierre esto y empiece de nuevo.",
+    "Este formulario se ha enviado demasiadas veces y ya no acepta nada más. No se ha guardado nada más. Ciérrelo y empiece de nuevo: no hace falta esperar.",
   frame_unknown_heading: "Esto no se puede abrir",
-  frame_unknown: "Cierre esto y empiece de nuevo.",
+  frame_unknown:
+    "Pertenece a otra página o ya no es válido. No se ha guardado nada. Ciérrelo, vuelva a cargar la página y empiece de nuevo.",
   frame_problem: "No se ha guardado nada más. Inténtelo de nuevo dentro de un minuto.",
   offline_heading: "Se ha perdido la conexión",
   offline: "Compruebe su conexión a internet e inténtelo de nuevo.",
@@ -158,7 +174,7 @@ export const es: Texts = {
 
   issues: {
     required: "{field}: este dato es obligatorio.",
-    must_tick: "{field}: hay que marcar esta casilla.",
+    must_tick: "Marque la casilla para confirmar: {field}",
     too_long: "{field}: es demasiado largo.",
     file_too_large: "{field}: el archivo es demasiado grande; puede tener {size} KB como máximo.",
     too_short: {

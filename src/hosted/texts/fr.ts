@@ -16,21 +16,20 @@ export const fr: Texts = {
   sign_in_there:
     "Vous vous connectez et donnez votre accord sur {host}, puis vous revenez ici. Ce que vous saisissez là-bas y reste.",
   used_at: "Utilisé seulement sur",
-  stored: "Conservation",
-  stored_how: "Chiffrée. {account} ne voit jamais ce que vous saisissez",
-  stored_how_there: "Seulement l’autorisation donnée là-bas, chiffrée",
-  afterwards: "Ensuite",
-  can_close: "Vous pouvez fermer cette page",
-  goes_back: "Vous revenez sur {host}",
+  stored_how: "Conservé sous forme chiffrée. {account} ne voit jamais ce que vous saisissez.",
+  stored_how_there: "Seule l’autorisation donnée là-bas est conservée, chiffrée.",
+  facts_again: "Comment votre accès est utilisé",
+  goes_back: "Ensuite, vous revenez sur {host}.",
   optional: "(facultatif)",
-  fields_more: "Autres champs, si nécessaire",
+  fields_more: "Informations facultatives",
   please_choose: "Veuillez choisir",
   error: "Erreur :",
   connect: "Connecter",
   continue_to: "Continuer vers {host}",
+  back_to: "Retour à {account}",
   caution: "Si vous ne venez pas de {account}, fermez cette page : rien n’a été transmis.",
   elsewhere_heading: "Ce lien a déjà été ouvert dans un autre navigateur",
-  elsewhere_you: "Si c’était vous, continuez.",
+  elsewhere_you: "Si c’est vous qui l’y avez ouvert, continuez simplement.",
   elsewhere_other:
     "Si quelqu’un vous a transmis ce lien, fermez cette page. Ce que vous saisissez ici serait rattaché à cette personne, et non à vous : {account} a créé le lien pour une seule personne.",
   check_entries: "Veuillez vérifier votre saisie",
@@ -59,8 +58,10 @@ export const fr: Texts = {
   sending: "Envoi en cours…",
   unsent:
     "Rien n’a été envoyé, et votre saisie est toujours là. Veuillez vérifier votre connexion Internet et réessayer.",
+  totp_why:
+    "Nécessaire seulement si vous vous connectez avec des codes à 6 chiffres d’une application. C’est la clé avec laquelle elle a été configurée, et non l’un des codes.",
   totp_help:
-    "La clé secrète avec laquelle votre application d’authentification a été configurée, ou le lien otpauth:// complet. Elle est affichée à côté du code QR.",
+    "Dans les paramètres de sécurité de votre compte, là où l’on configure une application d’authentification. La clé est la longue suite de lettres et de chiffres à côté du code QR ; le lien otpauth:// complet convient aussi.",
   totp_where: "Où la trouver ?",
   qr_choose: "Scanner une image du code QR",
   qr_local: "L’image reste sur votre appareil.",
@@ -77,7 +78,10 @@ export const fr: Texts = {
   rejected: "Rien n’a été enregistré. Veuillez vérifier votre saisie et réessayer.",
   limited_heading: "{system} a refusé plusieurs connexions",
   limited:
-    "Pour que votre compte n’y soit pas bloqué, aucune autre connexion n’est essayée pendant un certain temps. Vérifiez que vous pouvez vous connecter directement à {system}, puis rouvrez ce lien plus tard.",
+    "Pour que votre compte n’y soit pas bloqué, aucune autre connexion n’est essayée pour l’instant, et rien n’a été enregistré. En attendant, vérifiez que vous pouvez vous connecter directement à {system}.",
+  again_when: "Vous pourrez réessayer {when}.",
+  too_often:
+    "Trop de formulaires ont été envoyés en peu de temps ; celui-ci n’a donc pas été accepté. Rien n’a été enregistré.",
   accepted: "{system} a accepté vos identifiants. {account} peut maintenant les utiliser.",
   unanswered: "{system} n’a pas répondu à temps si les identifiants sont corrects.",
 
@@ -95,35 +99,46 @@ export const fr: Texts = {
   used_other: "Si ce n’était pas vous, prévenez les personnes qui vous ont envoyé le lien.",
   used_other_of: "Si ce n’était pas vous, prévenez {account}.",
   expired_heading: "Ce lien a expiré",
+  expired: "Un lien n’est valable que pendant un temps limité. Rien n’a été enregistré.",
   ask_again: "Retournez à l’application qui vous a envoyé ici et recommencez pour obtenir un nouveau lien.",
   ask_again_of: "Retournez chez {account} et recommencez pour obtenir un nouveau lien.",
   typed_heading: "Ce que vous aviez saisi",
   typed: "Rien n’a été enregistré. Vous pouvez le copier d’ici ; les valeurs secrètes ne sont pas affichées.",
   unknown_heading: "Ce lien ne fonctionne pas",
-  unknown: "Veuillez vérifier que l’adresse a été copiée en entier.",
+  unknown:
+    "Il manque peut-être une partie de l’adresse, par exemple si un message l’a coupée sur deux lignes. Veuillez copier le lien en entier et l’ouvrir de nouveau.",
+  unknown_next:
+    "Si cela ne suffit pas, demandez un nouveau lien à la personne qui vous l’a envoyé. Rien n’a été enregistré ici.",
   return_heading: "Cette connexion ne peut pas continuer",
   return_unknown:
-    "Elle a été commencée dans un autre navigateur, a duré trop longtemps ou est déjà terminée. Rien n’a été connecté cette fois-ci.",
+    "Elle a été commencée dans un autre navigateur ou a duré trop longtemps. Rien n’a été connecté.",
+  return_spent:
+    "Vous en êtes déjà revenu une fois, et chaque connexion ne compte qu’une fois. Rien n’a été connecté cette fois-ci.",
   return_next: "Veuillez rouvrir votre lien et recommencer à partir de là.",
   forbidden_heading: "Veuillez remplir à nouveau le formulaire",
   forbidden:
-    "Pour votre sécurité, un formulaire n’est valable que pendant un temps limité, et uniquement sur sa propre page. Rien n’a été enregistré.",
+    "Ce qui a été envoyé ne venait pas de la page de ce lien, ou cette page était trop ancienne. L’envoi n’a donc pas été accepté, et rien n’a été enregistré.",
   forbidden_next: "Veuillez rouvrir votre lien et y remplir le formulaire.",
   too_large_heading: "C’est trop volumineux pour être envoyé",
   too_large: "Votre saisie dépasse ce que ce formulaire peut recevoir. Rien n’a été enregistré.",
+  too_large_of: "« {field} » dépasse ce que ce formulaire peut recevoir. Rien n’a été enregistré.",
   too_large_next: "Veuillez rouvrir votre lien et vérifier que vous collez le bon contenu.",
   problem_heading: "Un problème est survenu de notre côté",
   problem: "Veuillez patienter une minute, puis rouvrir votre lien.",
   problem_saved:
     "Si le lien indique alors qu’il a déjà été utilisé, votre accès a été enregistré. Sinon, rien ne l’a été.",
+  problem_nothing: "Rien n’a été enregistré.",
+  problem_done: "Vos identifiants ont tout de même été enregistrés : il ne vous reste rien à faire ici.",
   open_again: "Rouvrir le lien",
 
   picker_heading: "Que souhaitez-vous connecter ?",
   picker_lead: "{account} peut utiliser ces services pour vous. Choisissez par lequel commencer.",
   choose_other: "Choisir autre chose",
   step_of: "Étape {number} sur {count}",
+  next_is: "Ensuite : {system}",
   cancel: "Annuler",
   close: "Fermer",
+  done: "Terminer",
   needs_script:
     "Ce formulaire a besoin de JavaScript. Veuillez l’autoriser pour cette page, puis la recharger.",
   loading: "Chargement…",
@@ -136,8 +151,10 @@ export const fr: Texts = {
   window_again: "Ouvrir de nouveau la fenêtre",
   start_over: "Recommencer",
   window_back: "Vous pouvez fermer cette fenêtre et continuer sur la page d’où vous venez.",
-  window_refused:
-    "La connexion a été annulée ou n’a pas pu aboutir. Rien n’a été enregistré. Fermez cette fenêtre et réessayez sur la page d’où vous venez.",
+  close_window: "Fermer cette fenêtre",
+  window_refused: "Vous y avez annulé ou n’avez pas donné votre accord. Rien n’a été enregistré.",
+  window_failed: "C’était un problème technique, pas une erreur de votre part. Rien n’a été enregistré.",
+  window_retry: "Fermez cette fenêtre et réessayez sur la page d’où vous venez.",
   window_cut_off_heading: "Cette fenêtre n’est pas nécessaire",
   window_cut_off: "La connexion n’a pas encore eu lieu ici, et rien n’a été enregistré.",
   frame_caution: "Si vous n’attendiez pas cela de {account}, annulez : rien n’a été transmis.",
@@ -149,9 +166,10 @@ export const fr: Texts = {
   frame_used: "Vos identifiants ont déjà été reçus. Il n’y a plus rien à faire ici.",
   frame_limit_heading: "Trop de tentatives",
   frame_limit:
-    "Le formulaire a été envoyé trop souvent. Pour votre sécurité, plus rien n’est accepté ici. Veuillez fermer et recommencer.",
+    "Ce formulaire a été envoyé trop souvent et n’accepte plus rien. Rien de plus n’a été enregistré. Fermez-le et recommencez : vous n’avez pas besoin d’attendre.",
   frame_unknown_heading: "Impossible d’ouvrir ceci",
-  frame_unknown: "Veuillez fermer et recommencer.",
+  frame_unknown:
+    "Cela appartient à une autre page ou n’est plus valable. Rien n’a été enregistré. Fermez, rechargez la page et recommencez.",
   frame_problem: "Rien de plus n’a été enregistré. Veuillez réessayer dans une minute.",
   offline_heading: "La connexion a été perdue",
   offline: "Veuillez vérifier votre connexion Internet et réessayer.",
@@ -161,7 +179,7 @@ export const fr: Texts = {
 
   issues: {
     required: "{field} : ce champ est obligatoire.",
-    must_tick: "{field} : cette case doit être cochée.",
+    must_tick: "Cochez la case pour confirmer : {field}",
     too_long: "{field} : c’est trop long.",
     file_too_large: "{field} : le fichier est trop volumineux ; il peut avoir {size} Ko au plus.",
     too_short: {

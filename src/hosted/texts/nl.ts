@@ -16,21 +16,20 @@ export const nl: Texts = {
   sign_in_there:
     "U logt in en geeft toestemming bij {host}, en komt daarna hier terug. Wat u daar invult, blijft daar.",
   used_at: "Alleen gebruikt bij",
-  stored: "Bewaard",
-  stored_how: "Versleuteld. {account} ziet nooit wat u invult",
-  stored_how_there: "Alleen de toestemming die u daar geeft, versleuteld",
-  afterwards: "Daarna",
-  can_close: "U kunt deze pagina sluiten",
-  goes_back: "U gaat terug naar {host}",
+  stored_how: "Versleuteld opgeslagen. {account} ziet nooit wat u invult.",
+  stored_how_there: "Alleen de toestemming die u daar geeft, wordt bewaard, versleuteld.",
+  facts_again: "Hoe uw inloggegevens worden gebruikt",
+  goes_back: "Daarna gaat u terug naar {host}.",
   optional: "(optioneel)",
-  fields_more: "Meer velden, als u die nodig hebt",
+  fields_more: "Optionele gegevens",
   please_choose: "Maak een keuze",
   error: "Fout:",
   connect: "Koppelen",
   continue_to: "Doorgaan naar {host}",
+  back_to: "Terug naar {account}",
   caution: "Bent u hier niet via {account} gekomen? Sluit dan deze pagina: er is niets gedeeld.",
   elsewhere_heading: "Deze link is eerder in een andere browser geopend",
-  elsewhere_you: "Was u dat zelf, ga dan verder.",
+  elsewhere_you: "Hebt u hem daar zelf geopend, ga dan gewoon verder.",
   elsewhere_other:
     "Heeft iemand u de link doorgestuurd, sluit dan deze pagina. Wat u hier invoert, zou aan die persoon worden gekoppeld en niet aan u: {account} heeft de link voor één persoon gemaakt.",
   check_entries: "Controleer wat u hebt ingevuld",
@@ -58,8 +57,10 @@ export const nl: Texts = {
   sending: "Bezig met versturen…",
   unsent:
     "Er is niets verzonden en wat u hebt ingevoerd staat er nog. Controleer uw internetverbinding en probeer het opnieuw.",
+  totp_why:
+    "Alleen nodig als u inlogt met 6-cijferige codes uit een app. Het is de sleutel waarmee de app is ingesteld, niet een van de codes.",
   totp_help:
-    "De geheime sleutel waarmee uw authenticator-app is ingesteld, of de volledige otpauth://-link. Deze staat naast de QR-code.",
+    "In de beveiligingsinstellingen van uw account, waar een authenticator-app wordt ingesteld. De sleutel is de lange reeks letters en cijfers naast de QR-code; de volledige otpauth://-link mag ook.",
   totp_where: "Waar vind ik deze?",
   qr_choose: "Een afbeelding van de QR-code scannen",
   qr_local: "De afbeelding blijft op uw apparaat.",
@@ -76,7 +77,10 @@ export const nl: Texts = {
   rejected: "Er is niets opgeslagen. Controleer wat u hebt ingevuld en probeer het opnieuw.",
   limited_heading: "{system} heeft meerdere inlogpogingen geweigerd",
   limited:
-    "Om te voorkomen dat uw account daar wordt geblokkeerd, wordt er een tijd lang niet meer ingelogd. Controleer of u bij {system} zelf kunt inloggen en open deze link later opnieuw.",
+    "Om te voorkomen dat uw account daar wordt geblokkeerd, wordt er voorlopig niet meer ingelogd, en er is niets opgeslagen. Controleer intussen of u bij {system} zelf kunt inloggen.",
+  again_when: "U kunt het {when} opnieuw proberen.",
+  too_often:
+    "Er zijn in korte tijd te veel formulieren verstuurd, dus dit is niet aangenomen. Er is niets opgeslagen.",
   accepted: "{system} heeft uw inloggegevens geaccepteerd. {account} kan ze nu gebruiken.",
   unanswered: "{system} heeft niet op tijd laten weten of de inloggegevens kloppen.",
 
@@ -95,36 +99,46 @@ export const nl: Texts = {
   used_other: "Was u dat niet, laat het dan weten aan degene die u de link heeft gestuurd.",
   used_other_of: "Was u dat niet, laat het dan weten aan {account}.",
   expired_heading: "Deze link is verlopen",
+  expired: "Links zijn maar beperkte tijd geldig. Er is niets opgeslagen.",
   ask_again:
     "Ga terug naar de toepassing die u hierheen heeft gestuurd en begin opnieuw om een nieuwe link te krijgen.",
   ask_again_of: "Ga terug naar {account} en begin opnieuw om een nieuwe link te krijgen.",
   typed_heading: "Wat u had ingevuld",
   typed: "Er is niets opgeslagen. U kunt het hier kopiëren; geheime gegevens worden niet getoond.",
   unknown_heading: "Deze link werkt niet",
-  unknown: "Controleer of het hele adres is gekopieerd.",
+  unknown:
+    "Misschien ontbreekt een deel van het adres, bijvoorbeeld doordat een bericht het over twee regels heeft verdeeld. Kopieer de hele link en open hem opnieuw.",
+  unknown_next:
+    "Helpt dat niet, vraag dan degene die hem heeft gestuurd om een nieuwe link. Er is hier niets opgeslagen.",
   return_heading: "Het inloggen kan niet worden voortgezet",
-  return_unknown:
-    "Het is in een andere browser begonnen, duurde te lang of was al voltooid. Er is deze keer niets gekoppeld.",
+  return_unknown: "Het is in een andere browser begonnen of duurde te lang. Er is niets gekoppeld.",
+  return_spent:
+    "U bent er al een keer van teruggekomen, en elke aanmelding telt maar één keer. Er is deze keer niets gekoppeld.",
   return_next: "Open uw link opnieuw en begin vanaf daar.",
   forbidden_heading: "Vul het formulier opnieuw in",
   forbidden:
-    "Voor uw veiligheid is een formulier maar beperkte tijd geldig, en alleen op zijn eigen pagina. Er is niets opgeslagen.",
+    "Wat is verstuurd, kwam niet van de eigen pagina van deze link, of die pagina was te oud. Daarom is het niet aangenomen en is er niets opgeslagen.",
   forbidden_next: "Open uw link opnieuw en vul het formulier daar in.",
   too_large_heading: "Dit is te veel om te versturen",
   too_large: "Wat u hebt ingevuld, is groter dan dit formulier aankan. Er is niets opgeslagen.",
+  too_large_of: "‘{field}’ is groter dan dit formulier aankan. Er is niets opgeslagen.",
   too_large_next: "Open uw link opnieuw en controleer of u het juiste plakt.",
   problem_heading: "Er is bij ons iets misgegaan",
   problem: "Wacht een minuut en open uw link dan opnieuw.",
   problem_saved:
     "Meldt de link dan dat hij al is gebruikt, dan is uw login opgeslagen. Anders is er niets opgeslagen.",
+  problem_nothing: "Er is niets opgeslagen.",
+  problem_done: "Uw inloggegevens zijn toch opgeslagen: u hoeft hier niets meer te doen.",
   open_again: "Link opnieuw openen",
 
   picker_heading: "Wat wilt u koppelen?",
   picker_lead: "{account} kan hiermee voor u werken. Kies waarmee u begint.",
   choose_other: "Iets anders kiezen",
   step_of: "Stap {number} van {count}",
+  next_is: "Daarna: {system}",
   cancel: "Annuleren",
   close: "Sluiten",
+  done: "Klaar",
   needs_script:
     "Dit formulier heeft JavaScript nodig. Sta het toe voor deze pagina en laad de pagina opnieuw.",
   loading: "Laden…",
@@ -136,8 +150,10 @@ export const nl: Texts = {
   window_again: "Venster opnieuw openen",
   start_over: "Opnieuw beginnen",
   window_back: "U kunt dit venster sluiten en verdergaan op de pagina waar u vandaan kwam.",
-  window_refused:
-    "Het inloggen is geannuleerd of kon niet worden voltooid. Er is niets opgeslagen. Sluit dit venster en probeer het opnieuw op de pagina waar u vandaan kwam.",
+  close_window: "Dit venster sluiten",
+  window_refused: "U hebt daar geannuleerd of geen toestemming gegeven. Er is niets opgeslagen.",
+  window_failed: "Dit was een technisch probleem, geen fout van u. Er is niets opgeslagen.",
+  window_retry: "Sluit dit venster en probeer het opnieuw op de pagina waar u vandaan kwam.",
   window_cut_off_heading: "Dit venster is niet nodig",
   window_cut_off: "U bent hier nog niet ingelogd en er is niets opgeslagen.",
   frame_caution: "Had u dit niet van {account} verwacht? Annuleer dan: er is niets gedeeld.",
@@ -149,9 +165,10 @@ export const nl: Texts = {
   frame_used: "Uw inloggegevens zijn al ontvangen. U hoeft hier niets meer te doen.",
   frame_limit_heading: "Te veel pogingen",
   frame_limit:
-    "Het formulier is te vaak verzonden. Voor uw veiligheid wordt hier niets meer aangenomen. Sluit dit en begin opnieuw.",
+    "Dit formulier is te vaak verstuurd en neemt niets meer aan. Er is niets meer opgeslagen. Sluit het en begin opnieuw: u hoeft niet te wachten.",
   frame_unknown_heading: "Dit kan niet worden geopend",
-  frame_unknown: "Sluit dit en begin opnieuw.",
+  frame_unknown:
+    "Het hoort bij een andere pagina of is niet meer geldig. Er is niets opgeslagen. Sluit het, laad de pagina opnieuw en begin nog een keer.",
   frame_problem: "Er is niets meer opgeslagen. Probeer het over een minuut opnieuw.",
   offline_heading: "De verbinding is verbroken",
   offline: "Controleer uw internetverbinding en probeer het opnieuw.",
@@ -161,7 +178,7 @@ export const nl: Texts = {
 
   issues: {
     required: "{field}: dit veld is verplicht.",
-    must_tick: "{field}: dit vakje moet worden aangevinkt.",
+    must_tick: "Vink het vakje aan om te bevestigen: {field}",
     too_long: "{field}: dit is te lang.",
     file_too_large: "{field}: het bestand is te groot; het mag hoogstens {size} kB zijn.",
     too_short: {
