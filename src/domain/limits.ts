@@ -114,6 +114,8 @@ export const limits = {
   loginTriesMin: 3,
   /** Logins that are tried for one address and strategy. */
   loginTries: { perSecond: 1 / 60, burst: 20 },
+  /** The same for one login name and strategy, whatever address and session they come from. */
+  loginTriesOfName: { perSecond: 1 / 300, burst: 10 },
   /** Size of a customer's image on the hosted pages. */
   logoBytesMax: 32_768,
   /** Lifetime of a rendered form; after it, the form must be opened again. */

@@ -96,6 +96,8 @@ export interface Signing {
   ): boolean;
   /** The keyed hash for handles (`engine/redaction/handles.ts`): 64 hexadecimal digits. */
   runHandle(parts: readonly string[]): string;
+  /** By which the tries of a login name are counted: without the key, nobody can tell whose they are. */
+  loginName(parts: readonly string[]): string;
   /** Proves that this installation bound existing credentials to their origins, at this time. */
   boundMark(atMs: number): Buffer;
   verifyBoundMark(atMs: number, mark: Uint8Array): boolean;
@@ -204,6 +206,7 @@ export function openSigning(key: SigningKey): Signing {
     oauthVerifier: hmac("oauth-verifier"),
     oauthForm: hmac("oauth-form"),
     runHandle: hmac("run-handle"),
+    loginName: hmac("login-name"),
     oauthAnswer: hmac("oauth-answer"),
     bound: hmac("credentials-bound"),
     backup: hmac("backup"),
@@ -245,6 +248,7 @@ export function openSigning(key: SigningKey): Signing {
       return isSame(writeCsrf(token, match[1] ?? "", issuedAtMs), value) && nowMs - issuedAtMs <= lifetimeMs;
     },
     runHandle: (parts) => keys.runHandle(JSON.stringify(parts)).toString("hex"),
+    loginName: (parts) => mac(keys.loginName, parts),
     backupMac: keys.backup,
     operators: openOperatorKeys(derive),
     audit: openAuditKeys(derive("audit-seal"), derive("audit-sign")),

@@ -49,10 +49,24 @@ export function throttleForm(services: Needs<"buckets">, by: "address" | "link",
   if (!taken.allowed) throw limited(rate, "forms", taken);
 }
 
-/** Counts a login that is to be tried at the target: guesses come from few addresses. Throws Problem 429. */
-export function limitTries(services: Needs<"buckets">, target: string, client: string): void {
-  const taken = services.buckets.take(`tries/${target}/${networkOf(client)}`, limits.loginTries);
-  if (!taken.allowed) throw limited(limits.loginTries, "logins", taken);
+/**
+ * Counts a login that is to be tried at the target. Guesses come from few addresses, or are aimed at one login name: `name`, a keyed hash of
+ * it; null: the login has none. Throws Problem 429.
+ */
+export function limitTries(
+  services: Needs<"buckets">,
+  target: string,
+  { client, name }: { readonly client: string; readonly name: string | null },
+): void {
+  // Separate stores, so that a flood of addresses does not evict names.
+  const counted = [
+    ...(name === null ? [] : [[`tries-name/${target}/${name}`, limits.loginTriesOfName] as const]),
+    [`tries/${target}/${networkOf(client)}`, limits.loginTries] as const,
+  ];
+  for (const [bucket, rate] of counted) {
+    const taken = services.buckets.take(bucket, rate);
+    if (!taken.allowed) throw limited(rate, "logins", taken);
+  }
 }
 
 function limited(rate: Rate, policy: string, taken: Taken): Problem {

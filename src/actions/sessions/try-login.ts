@@ -15,6 +15,7 @@ import {
 import { ID_PREFIX } from "#domain/ids.ts";
 import { limits } from "#domain/limits.ts";
 import { triesOf, type LoginCheck } from "#domain/login-check.ts";
+import { loginNameOf } from "#domain/login-name.ts";
 import { must } from "#lib/assert.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import { describeError } from "#lib/log.ts";
@@ -46,7 +47,11 @@ export async function beginTry(
 ): Promise<"checking" | "limited" | "closed"> {
   const { db, signing } = services;
   const { accountId, strategyId, strategyVersion } = session;
-  limitTries(services, `${accountId}/${strategyId}`, client);
+  const name = loginNameOf(strategy, content.values);
+  limitTries(services, `${accountId}/${strategyId}`, {
+    client,
+    name: name === null ? null : signing.loginName([accountId, strategyId, name]),
+  });
   const candidate = await sealCredential(services, session, newId(ID_PREFIX.credential), content);
   const isBegun = await db.transaction(async (tx) => {
     if (session.embeddedSessionId !== null && !(await lockForSlot(tx, session))) return false;
