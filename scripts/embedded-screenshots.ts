@@ -5,6 +5,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { nameHosts } from "./name-hosts.ts";
 import { shrinkPng } from "./small-png.ts";
 import { launchChromium } from "../test/hosted/chromium.ts";
 import { must } from "#lib/assert.ts";
@@ -31,6 +32,8 @@ const STYLE = `
 const PICTURES = [
   ...Object.keys(EMBEDDED_STATES).map((state) => [state, "en", "light"] as const),
   ["mistakes", "ar", "light"],
+  ["slot", "fr", "light"],
+  ["slot", "en", "dark"],
 ] as const;
 
 await using stage = await setUpEmbeddedStates();
@@ -65,6 +68,7 @@ async function take(
   const page = await show(await context.newPage());
   // A window has the size that its frame asked for.
   await page.setViewportSize(viewport);
+  await nameHosts(page, "login.contoso.example");
   // The frame has told its size, and the page has taken it.
   await page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
   const long = Number(await page.evaluate("document.documentElement.scrollHeight"));

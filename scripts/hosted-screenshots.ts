@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { nameHosts } from "./name-hosts.ts";
 import { shrinkPng } from "./small-png.ts";
 import { launchChromium } from "../test/hosted/chromium.ts";
 import { portalDocument } from "../test/hosted/hosted-setup.ts";
@@ -45,6 +46,7 @@ try {
     });
     const page = await context.newPage();
     await HOSTED_STATES[state]?.(page, hosted, language);
+    await nameHosts(page, "login.northwind.example");
     const { width } = page.viewportSize() ?? PHONE;
     const long = Number(await page.evaluate("document.documentElement.scrollHeight"));
     const height = state === "fields" ? long : Math.min(long, HEIGHT_MAX);
