@@ -1,6 +1,8 @@
 /** `POST` and `GET /embedded-credential-sessions`, and what the frame's own requests are answered, without a browser. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import { linkSession } from "#actions/operators/manage-sessions.ts";
+import type { Principal } from "#actions/operators/operator-caller.ts";
 import { openCaller } from "../caller.ts";
 import {
   accountDocument,
@@ -14,6 +16,7 @@ import {
   type Embedded,
   type EmbeddedBody,
 } from "../hosted/embedded-setup.ts";
+import { signingOf } from "../invariants.ts";
 
 const PATH = "/embedded-credential-sessions";
 let embedded: Embedded;
@@ -48,6 +51,20 @@ suite("creation", () => {
     });
     const { client_token: _, ...shown } = answer.body;
     assert.deepEqual((await embedded.acme.get(`${PATH}/${id}`)).body, shown);
+  });
+
+  test("a form of one is opened in its frame alone: operators get no link of it", async () => {
+    const { installation, service } = embedded;
+    const { db } = installation.database;
+    const { body } = await post({ origin: PAGE_ORIGIN, blueprint_keys: ["one"] });
+    const [form] = await db.query<{ id: string }>(
+      "select id from credential_session where embedded_session_id = $1 and status = 'pending'",
+      [body.id],
+    );
+    const services = { db, signing: signingOf(installation), publicUrl: () => service.url };
+    await assert.rejects(linkSession(services, {} as Principal, form?.id ?? ""), {
+      message: "The session is part of an embedded session, which has no link of its own.",
+    });
   });
 
   test("without blueprint_keys the choice is every Blueprint that takes a credential and is in force", async () => {

@@ -148,16 +148,20 @@ test("a login by steps: the banner is dismissed, the state is the hosts' cookies
       { repeat: { steps: [{ wait: { for: "1ms" } }], while: { text: "Invoices" }, max: 2 } },
     ]);
     assert.match(few.message, /^steps\[0\] \(repeat\): there are more than 2 rounds; raise `max`/);
-    const same = await failureOf(browser, [
+    const again: readonly StepConfig[] = [
       {
         repeat: {
           steps: [{ extract: { rows: { css: "tbody tr" }, columns: { no: ".no" } }, timeout: "300ms" }],
           while: { text: "Invoices" },
         },
       },
-    ]);
+    ];
+    const same = await failureOf(browser, again);
     assert.equal(same.code, "unexpected");
     assert.match(same.message, /steps\[0\]\.repeat\.steps\[0\].*still shows the rows of the round before/);
+    // Nor do others come when the session has ended.
+    const ended = await failureOf({ ...browser, expired: { text: "Invoices" } }, again);
+    assert.equal(ended.code, "expired");
   });
 });
 

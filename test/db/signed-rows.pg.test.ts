@@ -90,6 +90,10 @@ for (const [what, statements] of Object.entries(LOST)) {
     assert.deepEqual(row, { mac: null });
     assert.match(own.logs(), /"alarm":"row_mark","kind":"operator"/);
     await service?.end();
+    const told = await db.query(
+      `select subject_id from audit_entry where action = 'row.refuse' and subject_id = 'operator' and detail like '%row_mark%'`,
+    );
+    assert.equal(told.length, 1);
     await checkSigningKey(db, signingOf(own));
     assert.ok((await checkSignedRows(db, { versions: true })).refused.some(({ id }) => id === "op_forged"));
   });

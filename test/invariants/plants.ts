@@ -184,7 +184,10 @@ function ofRuns(left: Left): readonly Plant[] {
         WORKER("2h"),
         `update run set started_at = now() - interval '3 days', ended_at = now() - interval '2 days', retention_ms = 0 where id = '${failed}'`,
         `update run_step set started_at = now() - interval '3 days' where run_id = '${failed}'`,
+        // As old, and purged.
+        `update run set started_at = now() - interval '3 days', ended_at = now() - interval '2 days', retention_ms = 0 where id = '${purged}'`,
       ],
+      isOnly: true,
     },
   ];
 }

@@ -122,8 +122,9 @@ test("an answer is taken once, however many processes ask for it", async () => {
 
 test("what nobody takes over in time is withdrawn, and the session says what this process can't open", async (t) => {
   const [attempt] = await db().query<OAuthAttempt>(
-    `select state_hash as "stateHash", account_id as "accountId", session_id as "sessionId", strategy_id as "strategyId", form
-     from oauth_attempt join credential_session on credential_session.id = session_id
+    `select state_hash as "stateHash", attempt.account_id as "accountId", session_id as "sessionId",
+       attempt.strategy_id as "strategyId", form
+     from oauth_attempt attempt join credential_session on credential_session.id = session_id
      where used_at is not null and status = 'pending' limit 1`,
   );
   const log = openLog({ level: "error", format: "json" }, { write: () => {} });

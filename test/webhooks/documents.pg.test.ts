@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { addDeliveryJobs } from "#db/webhooks/webhook-deliveries.ts";
 import { refuseEntries } from "../audit/refuse-entries.ts";
 import { runCommand } from "../cli/program.ts";
 import { until } from "../eventually.ts";
@@ -94,6 +95,11 @@ test("a new one gets nothing until its secret was shown, and then everything", a
   // The next look of the worker has no job for it.
   const waiting = `select 1 from webhook_delivery where endpoint_id = $1 and attempts = 0 and due_at is not null`;
   assert.equal((await db.query(waiting, [id])).length, 1);
+  await db.transaction(async (tx) => {
+    await addDeliveryJobs(tx, 10, 0);
+    const jobs = await tx.query("select 1 from graphile_worker.jobs where key = $1", [`webhooks:${id}`]);
+    assert.deepEqual(jobs, []);
+  });
   const { stdout } = await runCommand(installation, 0, ["webhooks", "rotate", id, "--json"]);
   const { secret } = JSON.parse(stdout);
   await until("it has come", () => receiver.at("/late").length > 0);
