@@ -41,10 +41,14 @@ export function webhooksThere(service: RemoteService): WebhookWork {
       await service.call(contract.createWebhook, {
         body: { ...(account !== null && { account }), url, events: [...events], description },
       }),
-    update: async (id, { events, description }) =>
+    update: async (id, { events, description, url }) =>
       await service.call(contract.updateWebhook, {
         params: { webhookId: id },
-        body: { ...(events && { events: [...events] }), ...(description !== undefined && { description }) },
+        body: {
+          ...(events && { events: [...events] }),
+          ...(description !== undefined && { description }),
+          ...(url !== undefined && { url }),
+        },
       }),
     read: async (id) => {
       const found = (await list(undefined)).find((each) => each.id === id);

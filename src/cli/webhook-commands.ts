@@ -1,4 +1,4 @@
-import type { NewEndpoint } from "#actions/webhooks/manage-endpoints.ts";
+import type { EndpointChange, NewEndpoint } from "#actions/webhooks/manage-endpoints.ts";
 import type { WhatToResend } from "#actions/webhooks/resend.ts";
 import type { ListedAttempt, ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
 import type { WebhookEndpoint } from "#db/webhooks/webhook-endpoints.ts";
@@ -22,10 +22,7 @@ export interface WebhookWork {
     page: { readonly state: DeliveryState | null; readonly limit: number },
   ): Promise<readonly ListedDelivery[]>;
   delivery(id: string, eventId: string): Promise<ShownDelivery>;
-  update(
-    id: string,
-    change: { readonly events?: readonly string[]; readonly description?: string },
-  ): Promise<void>;
+  update(id: string, change: EndpointChange): Promise<void>;
   rotate(
     id: string,
     overlapMs: number,

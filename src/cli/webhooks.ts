@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
+import type { EndpointChange } from "#actions/webhooks/manage-endpoints.ts";
 import { parseDuration } from "#domain/duration.ts";
 import { limits } from "#domain/limits.ts";
 import { OPERATOR_SUBSCRIPTIONS, SUBSCRIPTIONS } from "#domain/webhook.ts";
@@ -73,14 +74,15 @@ function readEvents(text: string): readonly string[] {
 function addUpdate(webhooks: Command, composition: Composition): void {
   webhooks
     .command("update")
-    .description("change what an endpoint gets, or its description")
+    .description("change what an endpoint gets, where it is, or its description")
     .argument("<id>", "the endpoint's id (we_…)")
     .option("--events <types>", "separated by commas: types, or all of a subject such as run.*", readEvents)
+    .option("--url <url>", "where events are posted from now on, those that wait as well")
     .option("--description <text>", "for people")
     .addHelpText("after", "\nExample:\n  latchkey webhooks update we_0VrJ… --events 'run.*'")
-    .action(async (id: string, change: { events?: readonly string[]; description?: string }) => {
-      if (change.events === undefined && change.description === undefined)
-        throw new CommandFailed("Give --events or --description.", EXIT_CODES.usage);
+    .action(async (id: string, change: EndpointChange) => {
+      if (Object.keys(change).length === 0)
+        throw new CommandFailed("Give --events, --url or --description.", EXIT_CODES.usage);
       await onWebhooks(composition, async (webhooksAt) => await webhooksAt.update(id, change));
       print(`Changed ${id}.`);
     });

@@ -2,6 +2,7 @@ import type { KeyScope } from "#domain/key-scope.ts";
 import type { Account } from "./accounts.ts";
 import { grouped } from "./connection/group.ts";
 import type { Database } from "./connection/pool.ts";
+import { doneBy } from "./operators/whose.ts";
 
 export interface ApiKey {
   readonly id: string;
@@ -117,15 +118,19 @@ export async function insertKey(
   );
 }
 
+/** The key that this one replaced: a rotation is recorded at the old one. */
+const REPLACED = `(select old.id from api_key old where old.account_id = key.account_id and old.replaced_by = key.id limit 1)`;
+
 export async function listKeys(
   db: Database,
   accountIds: readonly string[] | null,
-): Promise<readonly (ApiKey & { account: string })[]> {
-  return await db.query<ApiKey & { account: string }>(
+): Promise<readonly (ApiKey & { account: string; createdBy: string | null })[]> {
+  return await db.query<ApiKey & { account: string; createdBy: string | null }>(
     `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
        key.blueprint_keys as "blueprintKeys", key.scopes, key.created_at as "createdAt", key.expires_at as "expiresAt",
        key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt", key.replaced_by as "replacedBy",
-       coalesce(key.expires_at <= app_now(), false) as "isExpired"
+       coalesce(key.expires_at <= app_now(), false) as "isExpired",
+       coalesce(${doneBy("key.id", "key.create")}, ${doneBy(REPLACED, "key.rotate")}) as "createdBy"
      from api_key key join account on account.id = key.account_id
      where $1::text[] is null or key.account_id = any($1) order by account.slug, key.created_at, key.id`,
     [accountIds],

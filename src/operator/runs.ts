@@ -1,4 +1,5 @@
 import { cancelRunOf, purgeRunOf } from "#actions/operators/end-runs.ts";
+import { groupFailures } from "#actions/operators/group-failures.ts";
 import * as runs from "#actions/operators/list-runs.ts";
 import { getRunGraph } from "#actions/operators/get-run-graph.ts";
 import * as nodes from "#actions/operators/run-nodes.ts";
@@ -21,7 +22,7 @@ export const getFailures: Handler<typeof ofFinding.listFailures> = async (
   { services, limit },
   { query },
 ) => ({
-  items: await runs.groupFailures(services.db, query, limit),
+  items: await groupFailures(services.db, query, limit),
 });
 
 export const getSearch: Handler<typeof ofFinding.search> = async ({ services, caller, limit }, { query }) =>

@@ -4,13 +4,13 @@ import {
   listWebhookDeliveries,
   listWebhooks,
   readWebhookDelivery,
+  updateWebhookAs,
 } from "#actions/operators/manage-webhooks.ts";
 import {
   deleteWebhook as deleteEndpoint,
   disableWebhook,
   enableWebhook,
   rotateWebhookSecret,
-  updateWebhook,
 } from "#actions/webhooks/manage-endpoints.ts";
 import { pingWebhook, resendWebhooks } from "#actions/webhooks/resend.ts";
 import { triggerEvent } from "#actions/webhooks/trigger-event.ts";
@@ -33,7 +33,7 @@ export const postWebhook: Handler<typeof contract.createWebhook> = async ({ serv
 export const postUpdate: Handler<typeof contract.updateWebhook> = async (
   { services, caller },
   { params, body },
-) => await updateWebhook(services, endpointOf(params), body, actorOf(caller));
+) => await updateWebhookAs(services, caller, endpointOf(params), body);
 
 export const postRotate: Handler<typeof contract.rotateWebhook> = async (
   { services, caller },

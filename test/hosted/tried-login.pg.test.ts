@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { load } from "cheerio";
+import { listRuns } from "#actions/operators/list-runs.ts";
 import { reconcileRestore } from "#actions/credentials/restore-reconcile.ts";
 import { limits } from "#domain/limits.ts";
 import { openSigning, readSigningKey } from "#lib/signing.ts";
@@ -72,6 +73,9 @@ test("a wrong login is told at once and nothing of it is kept; the right one com
   assert.ok(!wrong.text.includes("not the password"));
   const still = await hosted.read(session.id);
   assert.deepEqual([still.status, still.credential_id], ["pending", null]);
+  // Operators see that it was no test of a credential.
+  const [tried] = (await listRuns(hosted.installation.database.db, {}, null)).items;
+  assert.deepEqual([tried?.is_sign_in, tried?.failure, tried?.tested], [true, "login", null]);
   assert.equal(await hosted.credentialsOf(session.id), 0);
   // Its form and its languages lead on from the address at which the outcome was told.
   assert.equal(

@@ -66,6 +66,14 @@ test("a node's first records are shown, or those with errors, as far as they are
   assert.equal((await viewer.send("GET", `/runs/${runs["good"]}/nodes/out/records`)).status, 403);
 });
 
+test("a list says whose a run is, and how many records with errors a completed one has passed on", async () => {
+  const { items } = (await good("listRuns", "/runs")).body;
+  const of = (name: string): any => items.find(({ id }: any) => id === runs[name]);
+  assert.deepEqual([of("good").customer, of("good").records_with_errors], ["Müller & Söhne KG", 4]);
+  assert.equal(of("bad").records_with_errors, null);
+  assert.equal((await good("readRun", `/runs/${runs["good"]}`)).body.records_with_errors, 4);
+});
+
 test("an input is shown to roles that may see records", async () => {
   const { body } = await good("readRunInput", `/runs/${runs["bad"]}/inputs/data`);
   assert.deepEqual([body.text, body.size_bytes, body.is_cut], ['[{"n":1}', 8, false]);
@@ -135,6 +143,10 @@ test("failures that differ only in numbers are one group, which leads to its run
     [items[0].error, items[0].last_detail],
     ["Node rows: line # is not JSON.", "Node rows: line 1234 is not JSON."],
   );
+  assert.deepEqual(items[0].customers, ["Müller & Söhne KG"]);
+  const ofBlueprint = async (name: string): Promise<number> =>
+    (await good("listFailures", `/failures?blueprint=${name}`)).body.items.length;
+  assert.deepEqual([await ofBlueprint("orders"), await ofBlueprint("none")], [1, 0]);
   const query = new URLSearchParams({
     error: items[0].error,
     failure: items[0].failure,

@@ -171,6 +171,9 @@ test("API keys are made, rotated and revoked; each is shown once", async () => {
   assert.equal((await ask("revokeKey", "POST", `/keys/${rotated.body.id}/revoke`, {})).status, 204);
   const list = await ask("listKeys", "GET", "/keys?account=acme");
   assert.ok(!list.text.includes(made.body.key) && !list.text.includes(rotated.body.key));
+  const createdBy = (id: string): string => list.body.items.find((each: any) => each.id === id).created_by;
+  assert.match(createdBy(made.body.id), /@example\.com$/);
+  assert.equal(createdBy(rotated.body.id), createdBy(made.body.id), "by the rotation");
   assert.deepEqual(await stage.actions(rotated.body.id), ["key.revoke"]);
   assert.equal((await browser.send("POST", "/keys", { account: "nobody" })).status, 404);
 });

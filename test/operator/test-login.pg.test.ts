@@ -15,6 +15,7 @@ let stage: OperatorStage;
 let target: Target;
 let browser: Browser;
 let caller: Caller;
+let email: string;
 
 before(async () => {
   target = await startTarget(ledger);
@@ -38,6 +39,7 @@ login: { type: bearer, token: token, check: { request: { url: /invoices } } }`,
   );
   caller = openCaller(stage.service.url, await stage.installation.createKey("acme"));
   const operator = await stage.operator("operator");
+  ({ email } = operator);
   await stage.giveSecondFactor(operator);
   browser = await stage.holding(operator);
 });
@@ -331,6 +333,15 @@ test("a credential's user is asked for the login again, by a session like the on
     [session.status, session.strategy, session.name, session.metadata],
     ["pending", "strat_ledger", "Ada's ledger", metadata],
   );
+  assert.deepEqual([session.customer, session.created_by], ["Ada", email]);
+  // Whose the login is, is said wherever it is listed.
+  const kept = (await good("listCredentials", "/credentials?q=ada's")).body.items;
+  assert.deepEqual(
+    kept.map((each: any) => each.customer),
+    ["Ada"],
+  );
+  const { customer, tested: label, is_sign_in: isSignIn } = await tested(credential);
+  assert.deepEqual([customer, label, isSignIn], ["Ada", "Ada's ledger", false]);
   // The link is not in the answer: anyone who takes it is on record.
   const { hosted_url: link } = (await good("linkCredentialSession", `${path}/link`)).body;
   await submitHostedForm(link, LEDGER_LOGIN);

@@ -103,6 +103,33 @@ test("a disabled endpoint is sent nothing until it is enabled, and a deleted one
   assert.equal((await ask("listWebhookDeliveries", `/${id}/deliveries`)).status, 404);
 });
 
+test("an endpoint that has moved gets its new URL, and there what has waited for it", async () => {
+  const { id, secret } = await create("/moved");
+  const endpoint = async (): Promise<any> =>
+    (await ask("listWebhooks", "?account=acme")).body.items.find((each: any) => each.id === id);
+  const first = (await ask("pingWebhook", `/${id}/ping`)).body.event_id;
+  await until("it is delivered", async () => (await endpoint()).recent.delivered === 1);
+  assert.notEqual((await endpoint()).last_delivered_at, null);
+  assert.equal((await ask("disableWebhook", `/${id}/disable`)).status, 204);
+  // One waits.
+  await stage.db.query(
+    "update webhook_delivery set due_at = app_now(), delivered_at = null where event_id = $1",
+    [first],
+  );
+  assert.deepEqual(
+    [(await endpoint()).waiting, (await endpoint()).recent],
+    [1, { delivered: 0, given_up: 0 }],
+  );
+  assert.equal((await ask("updateWebhook", `/${id}`, { url: "http://example.com/" })).status, 422);
+  assert.equal((await ask("updateWebhook", `/${id}`, { url: `${receiver.url}/there` })).status, 204);
+  const moved = await endpoint();
+  assert.deepEqual([moved.url, moved.disabled_reason], [`${receiver.url}/there`, "operator"]);
+  assert.equal((await ask("enableWebhook", `/${id}/enable`)).status, 204);
+  await until("it has come there", () => receiver.at("/there").length === 1);
+  const [delivery] = receiver.at("/there");
+  assert.ok(delivery && delivery.id === first && isSignedBy(secret, delivery));
+});
+
 test("what is wrong is named, and nothing is created", async () => {
   const { id } = await create("/wrong");
   const total = (await ask("listWebhooks", "")).body.items.length;

@@ -26,6 +26,7 @@ export async function listApiKeys(
     revoked_at: key.revokedAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     replaced_by: key.replacedBy,
+    created_by: key.createdBy,
   }));
 }
 

@@ -19,6 +19,7 @@ import { makePage, readPage } from "#domain/page-cursor.ts";
 import { notFound } from "#domain/problem.ts";
 import { readSessionMetadata } from "#domain/session-metadata.ts";
 import { actorOf, operatorIdOf, type Principal } from "./operator-caller.ts";
+import { customerOfLogin } from "./run-marks.ts";
 
 interface AccountQuery {
   cursor?: string;
@@ -42,6 +43,7 @@ const showCredential = (each: SeenCredential) => ({
   session_until: each.sessionUntil?.toISOString() ?? null,
   last_run_id: each.lastRunId,
   last_run_at: each.lastRunAt?.toISOString() ?? null,
+  customer: customerOfLogin(each),
 });
 
 export const showSession = (each: SeenSession) => ({
@@ -49,7 +51,7 @@ export const showSession = (each: SeenSession) => ({
   account: each.account,
   strategy: each.strategy,
   name: each.name,
-  metadata: each.metadata === null ? null : readSessionMetadata(each.metadata),
+  metadata: each.sessionMetadata === null ? null : readSessionMetadata(each.sessionMetadata),
   status: each.status,
   credential_id: each.credentialId,
   created_at: each.createdAt.toISOString(),
@@ -58,6 +60,8 @@ export const showSession = (each: SeenSession) => ({
   completed_at: each.completedAt?.toISOString() ?? null,
   sign_in_failure: each.signInFailure,
   sign_in_failed_at: each.signInFailedAt?.toISOString() ?? null,
+  customer: customerOfLogin(each),
+  created_by: each.createdBy,
 });
 
 /** Throws Problem 422, OperatorError. */

@@ -6,7 +6,6 @@ import {
   findDetailedRun,
   listCredentialsOfRun,
   listDetailedSteps,
-  listFailureGroups,
   listInputSizes,
   listResultSizes,
   listReviewsOfRun,
@@ -36,6 +35,7 @@ import { gramsOf, searchLine } from "#domain/search-text.ts";
 import { isSkipped } from "#domain/test-login.ts";
 import { edgesOf, refKeyOf } from "#nodes/define-node.ts";
 import { locateFailedStep } from "./locate-failed-step.ts";
+import { readMarks, readMetadata, type RunMarks } from "./run-marks.ts";
 
 export interface RunQuery {
   cursor?: string;
@@ -95,7 +95,13 @@ export async function listRuns(db: Database, query: RunQuery, limit: readonly st
     },
     page,
   );
-  return makePage(rows, page, (run) => ({ atMs: run.createdAt.getTime(), id: run.id }), showListed);
+  const marks = await readMarks(db, rows);
+  return makePage(
+    rows,
+    page,
+    (run) => ({ atMs: run.createdAt.getTime(), id: run.id }),
+    (run) => showListed(run, marks),
+  );
 }
 
 /** The status that a built-in step belongs to, which has an index; a milestone has one of any run that executes. */
@@ -131,29 +137,6 @@ async function findRunsLike(
   return await findRunsWith(db, line, gramsOf(line), accountIds, LIKE_MAX);
 }
 
-/** Failures considered, and groups listed. */
-const GROUPED = { among: 2_000, groups: 50 };
-
-/** The newest failures, by their reason. Throws OperatorError. */
-export async function groupFailures(
-  db: Database,
-  query: { account?: string; since?: string },
-  limit: readonly string[] | null,
-) {
-  const accountIds = await accountIdsOf(db, query.account, limit);
-  const filter = { accountIds, since: query.since ?? null };
-  return (await listFailureGroups(db, filter, GROUPED)).map((group) => ({
-    account: group.account,
-    blueprint: group.blueprint,
-    failure: group.failure,
-    error: group.pattern,
-    runs: group.runs,
-    last_run_id: group.lastRunId,
-    last_detail: group.lastDetail,
-    last_at: group.lastAt.toISOString(),
-  }));
-}
-
 /** `name=value`; a value may hold anything, a name no `=`. */
 function readPair(text: string): { readonly name: string; readonly value: string } {
   const at = text.indexOf("=");
@@ -164,7 +147,7 @@ function readPair(text: string): { readonly name: string; readonly value: string
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
 const textOf = (bytes: Buffer | null): string | null => bytes?.toString("utf8") ?? null;
 
-function showListed(run: ListedRun) {
+function showListed(run: ListedRun, marks: RunMarks) {
   return {
     id: run.id,
     run_key: run.runKey,
@@ -179,9 +162,9 @@ function showListed(run: ListedRun) {
     ended_at: iso(run.endedAt),
     failure: run.errorKind,
     failure_detail: run.errorDetail,
-    metadata: JSON.parse(run.metadata.toString("utf8")) as Record<string, string>,
+    metadata: readMetadata(run.metadata),
     purged_at: iso(run.purgedAt),
-    tested: run.tested,
+    ...marks.of(run),
   };
 }
 
@@ -208,7 +191,8 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
   const found = parsed && (await findRunOfAnyAccount(db, parsed));
   const run = found && (await findDetailedRun(db, found.id));
   if (!run) throw notFound("Run");
-  const [steps, turns, usual, inputs, credentials, results, reviews] = await Promise.all([
+  const [marks, steps, turns, usual, inputs, credentials, results, reviews] = await Promise.all([
+    readMarks(db, [run]),
     listDetailedSteps(db, run.id),
     listStartedTurns(db, run.id),
     listUsualRecords(db, run.id),
@@ -218,7 +202,7 @@ export async function getRun(db: Database, reference: string, seesAnswers: boole
     listReviewsOfRun(db, run.id),
   ]);
   return {
-    ...showListed(run),
+    ...showListed(run, marks),
     failed_node: failedNodeOf(run),
     failed_step: await locateFailedStep(db, run, credentials),
     api_key_id: run.apiKeyId,

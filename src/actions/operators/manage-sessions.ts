@@ -80,7 +80,7 @@ export async function requestCredential(
       "The credential was collected by an embedded session: the customer's page asks for the next one.",
     );
   const account = must(await findAccountById(services.db, session.accountId), "the session's account");
-  const { returnUrl, strategy, name, metadata } = session;
+  const { returnUrl, strategy, name, sessionMetadata: metadata } = session;
   const mayReturn = returnUrl !== null && checkReturnUrl(returnUrl, account.allowedOrigins).ok;
   const made = await services.db.transaction(
     async (tx) =>

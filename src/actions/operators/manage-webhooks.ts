@@ -2,13 +2,19 @@ import { accountIdsOf, OperatorError } from "#actions/operator-error.ts";
 import {
   createWebhookEndpoint,
   requireEndpoint,
+  updateWebhook,
+  type EndpointChange,
   type NewEndpoint,
 } from "#actions/webhooks/manage-endpoints.ts";
 import { renderOrReport } from "#actions/webhooks/render-or-report.ts";
 import type { Needs } from "#actions/services.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { findDelivery, listDeliveries, type ListedDelivery } from "#db/webhooks/webhook-deliveries.ts";
-import { listWebhookEndpoints } from "#db/webhooks/webhook-endpoints.ts";
+import {
+  listEndpointActivity,
+  listWebhookEndpoints,
+  type EndpointActivity,
+} from "#db/webhooks/webhook-endpoints.ts";
 import { limits } from "#domain/limits.ts";
 import { invalidField } from "#domain/problem.ts";
 import { endpointUrlProblem, type DeliveryState } from "#domain/webhook.ts";
@@ -27,6 +33,11 @@ export async function listWebhooks(
     db,
     account === undefined ? limit : await accountIdsOf(db, account, limit),
   );
+  const activity = await listEndpointActivity(
+    db,
+    rows.map(({ id }) => id),
+    { among: RECENT, waitingMax: WAITING_MAX },
+  );
   return rows.map((row) => ({
     id: row.id,
     account: row.account,
@@ -40,8 +51,19 @@ export async function listWebhooks(
     previous_secret_ends_at: iso(row.previousSecretEndsAt),
     has_secret: row.hasSecret,
     is_from_document: row.isFromDocument,
+    ...showActivity(activity.find(({ endpointId }) => endpointId === row.id)),
   }));
 }
+
+/** Deliveries that are looked at, newest first, and the number at which counting stops: both take as long with a million. */
+const RECENT = 200;
+const WAITING_MAX = 10_000;
+
+const showActivity = (of: EndpointActivity | undefined) => ({
+  waiting: of?.waiting ?? 0,
+  recent: { delivered: of?.delivered ?? 0, given_up: of?.givenUp ?? 0 },
+  last_delivered_at: iso(of?.lastDeliveredAt ?? null),
+});
 
 /** Only the result contains the secret. Throws OperatorError, Problem 422. */
 export async function createWebhookAs(
@@ -52,6 +74,18 @@ export async function createWebhookAs(
   const problem = endpointUrlProblem(endpoint.url);
   if (problem !== null) throw invalidField("url", problem);
   return await createWebhookEndpoint(services, endpoint, actorOf(caller));
+}
+
+/** Throws OperatorError, Problem 422. */
+export async function updateWebhookAs(
+  services: Needs<"db" | "signing">,
+  caller: Principal,
+  id: string,
+  change: EndpointChange,
+): Promise<void> {
+  const problem = change.url === undefined ? null : endpointUrlProblem(change.url);
+  if (problem !== null) throw invalidField("url", problem);
+  await updateWebhook(services, id, change, actorOf(caller));
 }
 
 /** A page of an endpoint's deliveries. The cursor is the page's last event. Throws OperatorError, Problem 422. */

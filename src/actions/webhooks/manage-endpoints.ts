@@ -45,6 +45,13 @@ export interface NewEndpoint {
   readonly description: string;
 }
 
+/** What is omitted stays. */
+export interface EndpointChange {
+  readonly events?: readonly string[] | undefined;
+  readonly description?: string | undefined;
+  readonly url?: string | undefined;
+}
+
 /** Creates an endpoint. Only the result contains its secret: the database stores it sealed. Throws OperatorError. */
 export async function createWebhookEndpoint(
   services: EndpointServices,
@@ -124,22 +131,25 @@ function requireDescription(description: string): void {
     );
 }
 
-/** Changes what an endpoint gets from now on, or its description; what is omitted stays. Throws OperatorError. */
+/**
+ * Changes what an endpoint gets from now on, its description, or its URL, to which events that wait are sent as well; what is omitted
+ * stays. Throws OperatorError.
+ */
 export async function updateWebhook(
   services: ChangeServices,
   id: string,
-  change: { readonly events?: readonly string[] | undefined; readonly description?: string | undefined },
+  change: EndpointChange,
   actor: AuditActor = { kind: "cli" },
 ): Promise<void> {
   const endpoint = await requireEndpoint(services.db, id);
   refuseDocuments(endpoint, "change it there");
-  const { events = endpoint.events, description = endpoint.description } = change;
-  const problem = subscriptionsProblem(events, subscriptionsFor(endpoint.account));
+  const { events = endpoint.events, description = endpoint.description, url = endpoint.url } = change;
+  const problem = endpointUrlProblem(url) ?? subscriptionsProblem(events, subscriptionsFor(endpoint.account));
   if (problem !== null) throw new OperatorError(problem);
   requireDescription(description);
-  const { origin } = new URL(endpoint.url);
+  const { origin, href } = new URL(url);
   await services.db.transaction(async (tx) => {
-    await updateWebhookEndpoint(tx, id, { events, description });
+    await updateWebhookEndpoint(tx, id, { events, description, url: href });
     await audit(services, tx, endpoint, actor, "webhook.update", { origin, events: events.join(" ") });
   });
 }

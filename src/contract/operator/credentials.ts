@@ -29,6 +29,7 @@ const credential = {
   session_until: orNull(time("When the cached login that runs share expires.")),
   last_run_id: orNull(text("The last run that used it.")),
   last_run_at: orNull(time("When that run was triggered.")),
+  customer: orNull(text("Whose it is, by the metadata of its session or of the last run with it.")),
 };
 
 export const listCredentials = defineOperation({
@@ -150,6 +151,14 @@ const session = {
   completed_at: orNull(time("When it was completed.")),
   sign_in_failure: orNull(text("Why the last sign-in at the target failed; `null`: none failed.")),
   sign_in_failed_at: orNull(time("When that sign-in failed.")),
+  customer: orNull(
+    text("Whose login it asks for, by its metadata or that of the last run with its credential."),
+  ),
+  created_by: orNull(
+    text(
+      "Who created it: an operator's email, a key or token by its label, or `the command line`; `null`: not in the audit log any more.",
+    ),
+  ),
 };
 
 export const listCredentialSessions = defineOperation({

@@ -15,6 +15,7 @@ export const listFailures = defineOperation({
   accounts: "own",
   query: closed({
     account: ofAccount,
+    blueprint: Type.Optional(Type.String({ maxLength: 200, description: "The Blueprint's key." })),
     since: Type.Optional(givenTime("Triggered at this time or later.")),
   }),
   answer: whole(
@@ -29,6 +30,7 @@ export const listFailures = defineOperation({
         last_run_id: text("The last of these runs."),
         last_detail: orNull(text("The reason of the last one, redacted.")),
         last_at: time("When the last one was triggered."),
+        customers: Type.Array(text("Whose run is among the newest 20 of them.")),
       },
       { title: "FailureGroup" },
     ),

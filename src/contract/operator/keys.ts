@@ -43,6 +43,11 @@ export const listKeys = defineOperation({
         revoked_at: orNull(time("When it was revoked.")),
         last_used_at: orNull(time("When it was last used, to the minute.")),
         replaced_by: orNull(text("The key that replaced it in a rotation.")),
+        created_by: orNull(
+          text(
+            "Who created it: an operator's email, a token by its label, or `the command line`; `null`: not in the audit log any more.",
+          ),
+        ),
       },
       { title: "ApiKey" },
     ),

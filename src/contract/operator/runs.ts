@@ -37,6 +37,19 @@ export const listed = {
   failure: orNull(text("The kind of failure; `null` unless it failed.")),
   failure_detail: orNull(text("The node, host and reason of the failure, redacted.")),
   tested: orNull(text("The label of the credential that a test login tests; `null`: it is none.")),
+  is_sign_in: Type.Boolean({
+    description: "Whether it tries a login that an end user has just typed, as the strategy's `verify` asks.",
+  }),
+  customer: orNull(
+    text(
+      "Whose it is: the metadata `customer`, `customer_name` or `customer_id`, for a test login that of its session or of the last run with its credential.",
+    ),
+  ),
+  records_with_errors: orNull(
+    count(
+      "Records with errors that a completed run has passed on; `null`: not known, or somebody reviewed them.",
+    ),
+  ),
   metadata: Type.Record(Type.String(), Type.String(), { description: "The caller's metadata." }),
   purged_at: orNull(time("When its data was purged.")),
 };

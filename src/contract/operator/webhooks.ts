@@ -33,6 +33,11 @@ const subscriptions = Type.Array(
     description: "From now on.",
   },
 );
+const webhookUrl = Type.String({
+  minLength: 1,
+  maxLength: limits.webhookUrlCharactersMax,
+  description: "Where events are posted: `https://…`.",
+});
 const description = Type.String({
   maxLength: limits.webhookDescriptionCharactersMax,
   description: "For people.",
@@ -78,6 +83,12 @@ export const listWebhooks = defineOperation({
         is_from_document: Type.Boolean({
           description: "Whether the account's document has it, which alone changes it.",
         }),
+        waiting: count("Events that wait to be delivered, counted up to 10,000."),
+        recent: closed({
+          delivered: count("How many of the newest 200 deliveries were made."),
+          given_up: count("How many of them were given up."),
+        }),
+        last_delivered_at: orNull(time("When the last of them was delivered.")),
       },
       { title: "Webhook" },
     ),
@@ -98,11 +109,7 @@ export const createWebhook = defineOperation({
         description: "The account's name; without one, the endpoint gets the events of operators.",
       }),
     ),
-    url: Type.String({
-      minLength: 1,
-      maxLength: limits.webhookUrlCharactersMax,
-      description: "Where events are posted: `https://…`.",
-    }),
+    url: webhookUrl,
     events: Type.Optional({ ...subscriptions, description: "Default: all." }),
     description: Type.Optional(description),
   }),
@@ -116,9 +123,11 @@ export const updateWebhook = defineOperation({
   method: "post",
   path: "/webhooks/{webhookId}",
   summary: "Change what a webhook endpoint gets",
-  description: "A member that is omitted stays. The URL can't be changed: create another endpoint.",
+  description:
+    "A member that is omitted stays. Another URL gets what waits for the endpoint as well, signed with the same secret; a disabled endpoint stays disabled.",
   permission: "webhook.manage",
   body: closed({
+    url: Type.Optional(webhookUrl),
     events: Type.Optional(subscriptions),
     description: Type.Optional(description),
   }),

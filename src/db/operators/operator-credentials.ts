@@ -2,8 +2,9 @@ import type { PageRequest } from "#domain/page-cursor.ts";
 import type { Database } from "#db/connection/pool.ts";
 import type { SessionStatus } from "#domain/credential-session.ts";
 import type { CredentialState } from "#domain/credential-state.ts";
+import { doneBy, newestMetadata, type Whose } from "./whose.ts";
 
-export interface SeenCredential {
+export interface SeenCredential extends Whose {
   readonly id: string;
   readonly account: string;
   readonly strategy: string;
@@ -20,7 +21,9 @@ const CREDENTIAL = `credential.id, account.slug as account, credential.strategy_
   credential.created_at as "createdAt", credential.login_rejections as rejections,
   case when credential.login_locked_until > app_now() then credential.login_locked_until end as "lockedUntil",
   (select expires_at from login_session where credential_id = credential.id and expires_at > app_now()) as "sessionUntil",
-  last_run.id as "lastRunId", last_run.created_at as "lastRunAt"`;
+  last_run.id as "lastRunId", last_run.created_at as "lastRunAt",
+  (select metadata from credential_session where credential_session.id = credential.session_id) as "sessionMetadata",
+  ${newestMetadata("credential.id")} as "runMetadata"`;
 /** Ids of runs are in the order of time. */
 const WITH_LAST_RUN = `credential join account on account.id = credential.account_id
   left join run last_run on last_run.id = (select max(run_id) from run_credential where credential_id = credential.id)`;
@@ -124,13 +127,11 @@ export async function findAccountOfCredential(db: Database, id: string): Promise
   return rows[0]?.accountId;
 }
 
-export interface SeenSession {
+export interface SeenSession extends Whose {
   readonly id: string;
   readonly account: string;
   readonly strategy: string;
   readonly name: string | null;
-  /** JSON text. */
-  readonly metadata: string | null;
   readonly status: string;
   readonly credentialId: string | null;
   readonly createdAt: Date;
@@ -139,13 +140,16 @@ export interface SeenSession {
   readonly completedAt: Date | null;
   readonly signInFailure: string | null;
   readonly signInFailedAt: Date | null;
+  /** By the audit log; null: it does not say any more. */
+  readonly createdBy: string | null;
 }
 
-const SESSION = `session.id, account.slug as account, session.strategy_id as strategy, session.name, session.metadata,
+const SESSION = `session.id, account.slug as account, session.strategy_id as strategy, session.name, session.metadata as "sessionMetadata",
   case when session.status = 'pending' and session.expires_at <= app_now() then 'expired' else session.status end as status,
   session.credential_id as "credentialId", session.created_at as "createdAt", session.expires_at as "expiresAt",
   session.first_opened_at as "openedAt", session.completed_at as "completedAt", session.sign_in_failure as "signInFailure",
-  session.sign_in_failed_at as "signInFailedAt"`;
+  session.sign_in_failed_at as "signInFailedAt", ${newestMetadata("session.credential_id")} as "runMetadata",
+  ${doneBy("session.id", "session.create")} as "createdBy"`;
 
 /** A page of hosted sessions, newest first. `expired` is decided by the clock at the read. */
 export async function listSeenSessions(

@@ -51,16 +51,12 @@ export interface ListedRun {
   readonly errorDetail: string | null;
   readonly metadata: Buffer;
   readonly purgedAt: Date | null;
-  /** The label of the credential that it only logs in with. */
-  readonly tested: string | null;
 }
 
 const LISTED = `run.id, run.run_key as "runKey", account.slug as account, blueprint.key as blueprint,
   run.blueprint_version as "blueprintVersion", run.name, run.status, run.progress_step as "progressStep",
   run.created_at as "createdAt", run.started_at as "startedAt", run.ended_at as "endedAt",
-  run.error_kind as "errorKind", run.error_detail as "errorDetail", run.metadata, run.purged_at as "purgedAt",
-  case when run.blueprint_id is null then (select credential.name from run_credential
-    join credential on credential.id = run_credential.credential_id where run_credential.run_id = run.id limit 1) end as tested`;
+  run.error_kind as "errorKind", run.error_detail as "errorDetail", run.metadata, run.purged_at as "purgedAt"`;
 const TABLES = `run join account on account.id = run.account_id left join blueprint on blueprint.id = run.blueprint_id`;
 
 /** Why a run failed, with `#` for its numbers: the same for failures that differ only in a line, a status or an id. */
@@ -76,28 +72,31 @@ export interface FailureGroup {
   readonly lastRunId: string;
   readonly lastDetail: string | null;
   readonly lastAt: Date;
+  /** Of its newest runs. */
+  readonly metadata: readonly Buffer[];
 }
 
 /** The failed runs among the newest `among` of them, by their reason, the most frequent first. */
 export async function listFailureGroups(
   db: Database,
-  filter: { readonly accountIds: readonly string[] | null; readonly since: string | null },
+  filter: Pick<RunFilter, "accountIds" | "blueprintIds" | "since">,
   limits: { readonly among: number; readonly groups: number },
 ): Promise<readonly FailureGroup[]> {
   return await db.query<FailureGroup>(
     `with failed as (
        select run.id, account.slug as account, blueprint.key as blueprint, run.error_kind as failure, run.error_detail as detail,
-         ${ERROR_PATTERN} as pattern, run.created_at as at
+         ${ERROR_PATTERN} as pattern, run.created_at as at, run.metadata
        from ${TABLES}
        where run.status = 'failed' and ($1::text[] is null or run.account_id = any($1))
-         and ($2::timestamptz is null or run.created_at >= $2)
+         and ($2::timestamptz is null or run.created_at >= $2) and ($5::text[] is null or run.blueprint_id = any($5))
        order by run.created_at desc, run.id desc limit $3
      )
      select account, blueprint, failure, pattern, count(*)::int as runs, (array_agg(id order by at desc, id desc))[1] as "lastRunId",
-       (array_agg(detail order by at desc, id desc))[1] as "lastDetail", max(at) as "lastAt"
+       (array_agg(detail order by at desc, id desc))[1] as "lastDetail", max(at) as "lastAt",
+       (array_agg(metadata order by at desc, id desc))[1:20] as metadata
      from failed group by account, blueprint, failure, pattern
      order by runs desc, "lastAt" desc, "lastRunId" limit $4`,
-    [filter.accountIds, filter.since, limits.among, limits.groups],
+    [filter.accountIds, filter.since, limits.among, limits.groups, filter.blueprintIds],
   );
 }
 

@@ -21,6 +21,17 @@ export interface WebhookEndpoint {
   readonly isFromDocument: boolean;
 }
 
+/** How the newest deliveries of an endpoint went. */
+export interface EndpointActivity {
+  readonly endpointId: string;
+  /** Not delivered yet, and not given up; counted up to a limit. */
+  readonly waiting: number;
+  readonly delivered: number;
+  readonly givenUp: number;
+  /** Null: none of them. */
+  readonly lastDeliveredAt: Date | null;
+}
+
 export type StoredEndpoint = WebhookEndpoint & { readonly accountId: string | null };
 
 const COLUMNS = `endpoint.id, account.slug as account, endpoint.url, endpoint.description, endpoint.events,
@@ -38,6 +49,25 @@ export async function listWebhookEndpoints(
     `select ${COLUMNS} from webhook_endpoint endpoint left join account on account.id = endpoint.account_id
      where $1::text[] is null or endpoint.account_id = any($1) order by account.slug nulls first, endpoint.id`,
     [accountIds],
+  );
+}
+
+/** Of the newest `among` deliveries of each endpoint, whose events' ids are in the order of time. */
+export async function listEndpointActivity(
+  db: Database,
+  endpointIds: readonly string[],
+  { among, waitingMax }: { readonly among: number; readonly waitingMax: number },
+): Promise<readonly EndpointActivity[]> {
+  return await db.query<EndpointActivity>(
+    `select given.id as "endpointId", newest.delivered, newest."givenUp", newest."lastDeliveredAt", waiting.total as waiting
+     from unnest($1::text[]) as given(id)
+       cross join lateral (select count(delivered_at)::int as delivered, count(failed_at)::int as "givenUp",
+           max(delivered_at) as "lastDeliveredAt"
+         from (select delivered_at, failed_at from webhook_delivery where endpoint_id = given.id
+           order by event_id desc limit $2) one) newest
+       cross join lateral (select count(*)::int as total from (select from webhook_delivery
+         where endpoint_id = given.id and due_at is not null limit $3) one) waiting`,
+    [endpointIds, among, waitingMax],
   );
 }
 
@@ -70,17 +100,17 @@ export async function insertWebhookEndpoint(
   );
 }
 
-/** Changes what an endpoint gets, and its description. */
+/** Changes what an endpoint gets, its description, and where it is: another address has not failed yet. */
 export async function updateWebhookEndpoint(
   tx: Database,
   id: string,
-  { description, events }: Pick<StoredEndpoint, "description" | "events">,
+  { description, events, url }: Pick<StoredEndpoint, "description" | "events" | "url">,
 ): Promise<void> {
-  await tx.query(`update webhook_endpoint set description = $2, events = $3 where id = $1`, [
-    id,
-    description,
-    events,
-  ]);
+  await tx.query(
+    `update webhook_endpoint set description = $2, events = $3, url = $4,
+       failing_since = case when url = $4 then failing_since end where id = $1`,
+    [id, description, events, url],
+  );
 }
 
 /** Makes an endpoint as its account's document has it. */
