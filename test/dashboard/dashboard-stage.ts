@@ -68,7 +68,10 @@ export async function openDashboardStage(
   execFileSync(process.execPath, [SETUP, "--dashboard"], { stdio: ["ignore", "inherit", "inherit"] });
   const operators = await openOperatorStage(environment);
   await operators.installation.apply(...DOCUMENTS);
-  const caller = openCaller(operators.service.url, await operators.installation.createKey("acme"));
+  const caller = openCaller(
+    operators.service.url,
+    await operators.installation.createKey("acme", { name: "The portal's backend" }),
+  );
   const chromium = await launchChromium();
   const problems: string[] = [];
   const known = new Map<OperatorRole, string>();
@@ -135,6 +138,12 @@ export async function openDashboardStage(
       await operators[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Opens the menu of a row or of a page, and takes an action of it. */
+export async function choose(page: Page, of: string, label: string): Promise<void> {
+  await page.getByRole("button", { name: `Actions for ${of}` }).click();
+  await page.getByRole("menuitem", { name: label }).click();
 }
 
 /** What the app shows, for a sign-in after the one that made it: each code counts once. */

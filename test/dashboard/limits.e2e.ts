@@ -10,7 +10,7 @@ import { eventOf } from "../audit/audit-log.ts";
 import { axeLightAndDark } from "../axe.ts";
 import { until } from "../eventually.ts";
 import type { Someone } from "../operator/stage.ts";
-import { openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+import { choose, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 let stage: DashboardStage;
 let page: Page;
@@ -101,7 +101,7 @@ test("an endpoint for operators is created, and what it gets is changed", async 
     "operator.webhook_disabled",
   ]);
   await page.goto(`${stage.operators.service.url}/dashboard/webhooks/${String(made?.["id"])}`);
-  await page.getByRole("button", { name: "Change events" }).click();
+  await choose(page, "this endpoint", "Change");
   await dialog.getByRole("checkbox", { name: "All events" }).check();
   await dialog.getByLabel("Description").fill("The team's chat");
   await look("change-events");

@@ -33,6 +33,8 @@ const RUN: RecordedRun<RecordedStep> = {
   status: "completed",
   ended_at: "2026-01-01T00:01:00.000Z",
   purged_at: null,
+  started_at: "2026-01-01T00:00:00.500Z",
+  parked_at: null,
   failed_node: null,
   steps: [],
   reviews: [],
@@ -89,6 +91,23 @@ test("while a run goes on, a node waits for a reviewer, and those after it have 
   const { gate, out } = states({ ...open, reviews: [review], steps: [step] });
   assert.deepEqual([gate, out], ["waiting", "pending"]);
   assert.equal(states({ ...open, reviews: [], steps: [step] })["gate"], "started");
+});
+
+test("a browser that only reads is running before it is recorded, with what it reads, unless the run waits", () => {
+  const graph = {
+    nodes: [node("data", { type: "input" }), node("page", { type: "browser" }), node("out")],
+    edges: [flow("data", "page"), flow("page", "out")],
+  };
+  const run = { ...RUN, status: "running", ended_at: null, nodes: [] };
+  const of = (each: RecordedRun<RecordedStep>) => listRunNodes(each, graph).map(({ state }) => state);
+  assert.deepEqual(of(run), ["started", "started", "pending"]);
+  const [, page] = listRunNodes(run, graph);
+  assert.equal(page?.fromMs, Date.parse("2026-01-01T00:00:00.500Z"));
+  const pending = ["pending", "pending", "pending"];
+  assert.deepEqual(of({ ...run, parked_at: "2026-01-01T00:00:01.000Z" }), pending);
+  assert.deepEqual(of({ ...run, started_at: null }), pending);
+  const step = { ...tally("out", null), status: "started" as const, ended_at: null };
+  assert.deepEqual(of({ ...run, steps: [step] }), ["pending", "pending", "started"]);
 });
 
 test("the steps of a login come before the nodes, which need it", () => {

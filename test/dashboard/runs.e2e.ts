@@ -162,7 +162,7 @@ test("a completed run says how many of its records have errors", async () => {
   const run = await stage.trigger("plain-list", rows);
   await stage.caller.waitForRun(run, 60_000);
   const own = await stage.openPage("reviewer", `/runs/${run}`);
-  await own.getByText("1 record with errors", { exact: true }).waitFor();
+  await own.getByText("Completed, 1 with errors", { exact: true }).waitFor();
   const records = own.getByRole("region", { name: "Records" });
   await records.getByRole("button", { name: "Show record 2" }).waitFor();
   await own.getByText("With errors", { exact: true }).click();

@@ -8,7 +8,7 @@ import { connect } from "../caller.ts";
 import { startTarget, type Target } from "../flow/target.ts";
 import { axe, axeLightAndDark } from "../axe.ts";
 import { isSignedBy, startReceiver } from "../webhooks/stage.ts";
-import { nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
+import { choose, nextCode, openDashboardStage, type DashboardStage } from "./dashboard-stage.ts";
 
 const RIGHT = "right-pass-4711";
 const WRONG = "wrong-pass-0815";
@@ -348,7 +348,7 @@ test("an endpoint of webhooks is created, tried, rotated, and told loudly when i
     assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 1);
     await shown.getByRole("button", { name: "Close" }).click();
 
-    await own.getByRole("button", { name: "Rotate secret" }).click();
+    await choose(own, "this endpoint", "Rotate secret");
     await own.getByRole("button", { name: "Rotate", exact: true }).click();
     const rotated = own.getByRole("dialog", { name: "New signing secret" });
     const fresh = await rotated.locator("pre").innerText();
@@ -357,7 +357,7 @@ test("an endpoint of webhooks is created, tried, rotated, and told loudly when i
     status = 410;
     await own.getByRole("button", { name: "Send a ping" }).click();
     await own.getByText("It answered 410 (gone)").waitFor();
-    await own.getByText("Repair the receiver first").waitFor();
+    await own.getByText("1 event from before waits").waitFor();
     const last = receiver.received.at(-1) ?? assert.fail("it has come");
     assert.deepEqual([isSignedBy(secret, last), isSignedBy(fresh, last)], [true, true]);
     assert.equal(await own.getByRole("button", { name: "Send a ping" }).count(), 0);
@@ -370,10 +370,16 @@ test("an endpoint of webhooks is created, tried, rotated, and told loudly when i
     await own.getByRole("link", { name: receiver.url }).click();
 
     status = 204;
+    await own.getByRole("button", { name: "Change the URL" }).click();
+    await own.getByRole("dialog").getByLabel("URL").fill(`${receiver.url}/moved`);
+    assert.deepEqual(await axeLightAndDark(own), [], "another URL");
+    await own.getByRole("button", { name: "Save" }).click();
+    await own.getByRole("heading", { name: `${receiver.url}/moved` }).waitFor();
     await own.getByRole("button", { name: "Enable" }).click();
     await own.getByRole("dialog").getByRole("button", { name: "Enable" }).click();
     await own.getByText("Active").waitFor();
-    await own.getByRole("button", { name: "Delete" }).click();
+    await until("what has waited comes there", () => receiver.at("/moved").length === 1);
+    await choose(own, "this endpoint", "Delete");
     await own.getByRole("button", { name: "Delete permanently" }).click();
     await own.getByText("No endpoints yet").waitFor();
     const viewer = await stage.openPage("viewer", "/webhooks");

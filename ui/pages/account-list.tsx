@@ -1,20 +1,28 @@
 import { Anchor } from "@mantine/core";
 import { Link } from "wouter";
-import { listAccounts, readOverview } from "../api/operations.ts";
+import { listAccounts, listReviews } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
-import type { Overview } from "../parts/answers.ts";
 import { AccountViews } from "../parts/account-views.tsx";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { Mark } from "../parts/run-status.tsx";
 import { Time } from "../parts/time.tsx";
+import { AccountTrouble } from "./account-trouble.tsx";
 
 export function AccountListPage() {
   const accounts = useRead(listAccounts, {});
-  const overview = useRead(readOverview, {}, { live: true });
+  const reviews = useRead(listReviews, {}, { live: true });
+  const reviewsOf = (name: string) => {
+    const open = (reviews.data?.items ?? []).filter(({ account }) => account === name).length;
+    if (open === 0) return "0";
+    return (
+      <Anchor component={Link} href={`/reviews?${new URLSearchParams({ account: name })}`} size="sm">
+        {open}
+      </Anchor>
+    );
+  };
   return (
     <>
       <PageHead
@@ -52,9 +60,15 @@ export function AccountListPage() {
                 },
                 { title: "Short name", from: "sm", cell: ({ account }) => account },
                 {
+                  title: "Open reviews",
+                  from: "sm",
+                  isFigure: true,
+                  cell: ({ account }) => reviewsOf(account),
+                },
+                {
                   title: "Last 24 hours",
                   from: "sm",
-                  cell: ({ account }) => <Trouble of={troubleOf(overview.data, account)} />,
+                  cell: ({ account }) => <AccountTrouble account={account} />,
                 },
                 {
                   title: "Look at",
@@ -68,23 +82,4 @@ export function AccountListPage() {
       </Reading>
     </>
   );
-}
-
-/** How many of its runs failed in the last 24 hours, and how many of its credentials are locked at present. */
-function troubleOf(overview: Overview | undefined, name: string) {
-  const own = <T extends { readonly account: string }>(of: readonly T[]): readonly T[] =>
-    of.filter(({ account }) => account === name);
-  return {
-    failed: own(overview?.failures ?? []).reduce((sum, { runs }) => sum + runs, 0),
-    locked: own(overview?.failing_logins ?? []).reduce((sum, { locked }) => sum + locked, 0),
-  };
-}
-
-function Trouble({ of: { failed, locked } }: { readonly of: ReturnType<typeof troubleOf> }) {
-  if (failed === 0 && locked === 0) return <Mark tone="quiet">Nothing failed</Mark>;
-  const parts = [
-    ...(failed === 0 ? [] : [`${failed} ${failed === 1 ? "run" : "runs"} failed`]),
-    ...(locked === 0 ? [] : [`${locked} ${locked === 1 ? "credential" : "credentials"} locked`]),
-  ];
-  return <Mark tone="bad">{parts.join(", ")}</Mark>;
 }

@@ -13,6 +13,7 @@ import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { AccountForm } from "./account-form.tsx";
+import { AccountTrouble } from "./account-trouble.tsx";
 import { LatestRuns } from "./latest-runs.tsx";
 
 const RUNS_SHOWN = 5;
@@ -24,7 +25,9 @@ export function AccountPage() {
   const read = useRead(readAccount, { params: { account } });
   return (
     <>
-      <PageHead title={read.data?.name ?? account} about={account} />
+      <PageHead title={read.data?.name ?? account} about={account}>
+        <AccountViews account={account} name={read.data?.name ?? account} />
+      </PageHead>
       <Reading of={read}>{(data) => <AccountParts account={data} />}</Reading>
     </>
   );
@@ -40,7 +43,7 @@ function AccountParts({ account }: { readonly account: Account }) {
             ["ID", <Copyable key="id" text={account.id} shown={shortId(account.id)} name="the ID" />],
             ["Created", <Time key="made" at={account.created_at} />],
             ["Changed", <Time key="changed" at={account.updated_at} />],
-            ["Look at", <AccountViews key="views" account={account.account} name={account.name} />],
+            ["Last 24 hours", <AccountTrouble key="trouble" account={account.account} />],
           ]}
         />
       </Section>

@@ -1,11 +1,13 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { CREDENTIAL_STATE_NAMES, failureName, withoutLockRemedy } from "#domain/labels/states.ts";
+import { othersOf } from "#domain/customer.ts";
+import { CREDENTIAL_STATE_NAMES, failureLine, failureName } from "#domain/labels/states.ts";
 import { listCredentials, listRuns, listWebhooks } from "../api/operations.ts";
 import { useRead, useReads, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import type { Overview } from "../parts/answers.ts";
-import { customerOf, runTitle } from "../parts/customer.ts";
+import { Beside } from "../parts/beside.tsx";
+import { runTitle } from "../parts/run-title.ts";
 import { Mark } from "../parts/run-status.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
@@ -16,7 +18,7 @@ export interface AttentionItem {
   readonly key: string;
   readonly kind: readonly [tone: "bad" | "waiting", name: string];
   readonly of: string;
-  readonly beside?: string | undefined;
+  readonly beside?: readonly (readonly [title: string, text: string])[];
   readonly why: string;
   readonly at?: string | undefined;
   readonly to: string | null;
@@ -90,11 +92,11 @@ function useLockedLogins(overview: Overview | undefined): {
       key: each.id,
       kind: ["bad", CREDENTIAL_STATE_NAMES.locked],
       of: each.name ?? shortId(each.id),
-      beside: [customersOf(runs), each.strategy, each.account].filter(Boolean).join(" · "),
+      beside: said({ customer: each.customer, strategy: each.strategy, account: each.account }),
       why: `The target rejected its last ${count(each.login_rejections, "login", "logins")}. ${namesOf(runs)}`,
       at: each.last_run_at ?? undefined,
       to: `/credentials/${each.id}`,
-      next: "New link or unlock",
+      next: "Request new login",
     };
   });
   const others = total - items.length;
@@ -103,6 +105,12 @@ function useLockedLogins(overview: Overview | undefined): {
     runs: new Set(failed.flat().map(({ id }) => id)),
   };
 }
+
+/** Those that are known. */
+const said = (of: Readonly<Record<string, string | null>>): readonly (readonly [string, string])[] =>
+  Object.entries(of).flatMap(([title, text]) =>
+    text === null || text === "" ? [] : [[title, text] as const],
+  );
 
 const othersLocked = (others: number, mayRead: boolean): AttentionItem => ({
   key: "locked",
@@ -113,7 +121,7 @@ const othersLocked = (others: number, mayRead: boolean): AttentionItem => ({
 });
 
 const customersOf = (runs: readonly Run[]): string =>
-  [...new Set(runs.flatMap(({ metadata }) => customerOf(metadata) ?? []))].join(", ");
+  [...new Set(runs.flatMap(({ customer }) => customer ?? []))].join(", ");
 
 /** "2 runs failed with it: Invoices of October, Test login." */
 function namesOf(runs: readonly Run[]): string {
@@ -140,11 +148,11 @@ function useDeadEndpoints(dead: number): readonly AttentionItem[] {
     key: webhook.id,
     kind: ["bad", "Disabled"],
     of: webhook.url,
-    beside: webhook.account ?? undefined,
+    beside: said({ account: webhook.account }),
     why: `This endpoint is disabled: ${describeDeath(webhook)}.`,
     at: webhook.disabled_at ?? undefined,
     to: `/webhooks/${webhook.id}`,
-    next: "Repair and enable",
+    next: "Change URL or enable",
   }));
 }
 
@@ -181,16 +189,26 @@ function itemOf(group: Group): AttentionItem {
   const common = {
     key: run.id,
     kind: ["bad", "Failed"],
-    why: `${run.failure === null ? "Failed" : failureName(run.failure)}${run.failure_detail === null ? "." : `: ${withoutLockRemedy(run.failure_detail)}`}`,
+    why: [
+      run.failure === null ? "Failed" : failureName(run.failure),
+      run.failure_detail && failureLine(run.failure_detail),
+    ]
+      .filter(Boolean)
+      .join(": "),
     at: run.created_at,
   } as const;
   if (others.length === 0)
     return {
       ...common,
       of: runTitle(run),
-      beside: [...Object.values(run.metadata), run.blueprint, run.account].filter(Boolean).join(" · "),
+      beside: said({
+        customer: run.customer,
+        ...Object.fromEntries(othersOf(run.metadata)),
+        blueprint: run.blueprint,
+        account: run.account,
+      }),
       to: `/runs/${run.id}`,
-      next: "See what fixes it",
+      next: nextOf(run),
     };
   const { account, blueprint } = run;
   const query = new URLSearchParams({ status: "failed", last: "24h", account });
@@ -198,10 +216,17 @@ function itemOf(group: Group): AttentionItem {
   return {
     ...common,
     of: `${group.length} runs of ${blueprint ?? "test logins"}`,
-    beside: [customersOf(group), account].filter(Boolean).join(" · "),
+    beside: said({ customers: customersOf(group), account }),
     to: `/runs?${query}`,
-    next: "See the runs",
+    next: `See the ${group.length} runs`,
   };
+}
+
+/** What its page recommends. */
+function nextOf({ failure, blueprint }: Run): string {
+  if (failure === "login") return "Mend the login";
+  if (failure === "data" && blueprint !== null) return "Correct the input";
+  return "Run again";
 }
 
 export function AttentionList({ items }: { readonly items: readonly AttentionItem[] }) {
@@ -222,7 +247,7 @@ export function AttentionList({ items }: { readonly items: readonly AttentionIte
                   {of}
                 </Anchor>
               )}
-              {beside && ` · ${beside}`}
+              {beside && <Beside of={beside} />}
               {at !== undefined && (
                 <Text span c="dimmed" inherit>
                   {" · "}

@@ -1,20 +1,26 @@
 import { Anchor, Stack, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { readBlueprintHealth } from "../api/operations.ts";
+import { failureLine, failureName } from "#domain/labels/states.ts";
+import { listFailures, readBlueprintHealth } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
+import { useNow } from "../parts/now.ts";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { rateOf } from "../parts/success-rate.ts";
 import { formatDuration, Time } from "../parts/time.tsx";
+import { runsOfGroup } from "./failure-link.ts";
 import { dayOf, HealthCharts } from "./health-charts.tsx";
 
 type Health = AnswerOf<typeof readBlueprintHealth>;
 
 const whole = new Intl.NumberFormat("en");
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 interface Named {
   readonly account: string;
@@ -36,14 +42,58 @@ export function BlueprintHealth({ params }: { readonly params: Named }) {
             <Section title="Last 30 days" actions={<FailedRuns params={params} />}>
               <Total of={read} />
             </Section>
+            <Reasons params={params} />
             <HealthCharts of={read.by_day} />
-            <Section title="By day" isBare>
+            <details>
+              <summary>Show the days as a table</summary>
               <Days of={read.by_day} params={params} />
-            </Section>
+            </details>
           </Stack>
         )
       }
     </Reading>
+  );
+}
+
+const DAYS_MS = 30 * DAY_MS;
+
+/** Why runs failed, the most frequent reason first. */
+function Reasons({ params: { account, blueprintKey: blueprint } }: { readonly params: Named }) {
+  // By the hour: a query has a key, and is not another one at each moment.
+  const since = new Date(Math.floor((useNow() - DAYS_MS) / HOUR_MS) * HOUR_MS).toISOString();
+  const { data } = useRead(listFailures, { query: { account, blueprint, since } }, { live: true });
+  if (data === undefined || data.items.length === 0) return null;
+  return (
+    <Section title="Why runs failed" isBare>
+      <DataTable
+        name="Why runs failed"
+        rows={data.items}
+        keyOf={({ failure, error }) => `${failure} ${error}`}
+        columns={[
+          {
+            title: "Reason",
+            cell: (group) => (
+              <>
+                <Anchor component={Link} href={runsOfGroup(group, null)} fw={600} size="sm">
+                  {failureName(group.failure)}
+                </Anchor>{" "}
+                {group.last_detail !== null && failureLine(group.last_detail)}
+              </>
+            ),
+          },
+          { title: "Customers", from: "sm", cell: ({ customers }) => customers.join(", ") || "–" },
+          { title: "Runs", isFigure: true, cell: ({ runs }) => whole.format(runs) },
+          {
+            title: "Last",
+            cell: ({ last_run_id: id, last_at: at }) => (
+              <Anchor component={Link} href={`/runs/${id}`} size="sm">
+                <Time at={at} />
+              </Anchor>
+            ),
+          },
+        ]}
+      />
+    </Section>
   );
 }
 
@@ -83,8 +133,6 @@ const Total = ({ of }: { readonly of: Health }) => (
     ]}
   />
 );
-
-const DAY_MS = 86_400_000;
 
 /** The runs that were triggered on a day of UTC. */
 const runsOf = (

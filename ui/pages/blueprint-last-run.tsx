@@ -1,10 +1,11 @@
 import { Button, Group, Text } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { useSearchParams } from "wouter";
 import { listRuns, readRun, readRunInput } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { call } from "../api/request.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { runTitle } from "../parts/customer.ts";
+import { runTitle } from "../parts/run-title.ts";
 import { Time } from "../parts/time.tsx";
 
 type Values = Readonly<Record<string, string>>;
@@ -54,16 +55,22 @@ export function LastRun(props: {
   const { account, key } = props.blueprint;
   const { may } = useSignedIn();
   const enabled = may("run.results");
-  const runs = useRead(listRuns, { query: { account, blueprint: key, limit: 1 } }, { enabled });
+  const [search] = useSearchParams();
+  /** The run whose input is to be corrected. */
+  const from = search.get("from");
+  const runs = useRead(
+    listRuns,
+    { query: from === null ? { account, blueprint: key, limit: 1 } : { id: from } },
+    { enabled },
+  );
   const [isReading, setIsReading] = useState(false);
   const [omitted, setOmitted] = useState<readonly string[]>([]);
   const [failure, setFailure] = useState<Error | null>(null);
   const last = runs.data?.items.find(({ purged_at: at }) => at === null);
-  if (last === undefined) return null;
-  const fill = (): void => {
+  const fill = (run: string): void => {
     setIsReading(true);
     setFailure(null);
-    readTriggered(last.id)
+    readTriggered(run)
       .then((read) => {
         setOmitted(read.omitted);
         props.onRead(read);
@@ -71,11 +78,18 @@ export function LastRun(props: {
       .catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))))
       .finally(() => setIsReading(false));
   };
+  const isFilledFor = useRef<string | null>(null);
+  useEffect(() => {
+    if (from === null || last === undefined || isFilledFor.current === last.id) return;
+    isFilledFor.current = last.id;
+    fill(last.id);
+  });
+  if (last === undefined) return null;
   return (
     <>
       <Group gap="sm">
-        <Button variant="default" size="xs" loading={isReading} onClick={fill}>
-          Fill in from the last run
+        <Button variant="default" size="xs" loading={isReading} onClick={() => fill(last.id)}>
+          {from === null ? "Fill in from the last run" : "Fill in from the run again"}
         </Button>
         <Text size="sm" c="dimmed" className="any-break">
           {runTitle(last)}, <Time at={last.created_at} />

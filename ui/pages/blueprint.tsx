@@ -199,7 +199,7 @@ function BlueprintFacts({ of: blueprint }: { readonly of: Blueprint }) {
           "Published",
           <Text key="applied" size="sm" component="span">
             <Time at={blueprint.applied_at} />{" "}
-            {blueprint.applied_by === null ? "via CLI" : `by ${blueprint.applied_by}`}
+            {blueprint.applied_by === null ? "by the command line" : `by ${blueprint.applied_by}`}
           </Text>,
         ],
         [

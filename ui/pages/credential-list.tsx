@@ -67,7 +67,7 @@ const STRATEGY_COLUMN: Column<Credential> = {
   title: "Strategy",
   from: "sm",
   cell: ({ account, strategy }) => (
-    <Anchor component={Link} href={`/strategies/${account}/${strategy}`} size="sm">
+    <Anchor component={Link} href={`/strategies/${account}/${strategy}`} size="sm" className="no-wrap">
       {strategy}
     </Anchor>
   ),
@@ -99,6 +99,7 @@ export function CredentialTable(props: {
             />
           ),
         },
+        { title: "Customer", from: "sm", cell: ({ customer }) => customer ?? "–" },
         ...(isOfStrategy ? [] : [STRATEGY_COLUMN]),
         { title: "State", cell: (each) => <CredentialState of={each} /> },
         {
@@ -108,17 +109,25 @@ export function CredentialTable(props: {
             run === null || at === null ? (
               "never"
             ) : (
-              <Anchor component={Link} href={`/runs/${run}`} size="sm">
-                <Time at={at} />
+              <Anchor component={Link} href={`/runs/${run}`} size="sm" className="no-wrap">
+                <Time at={at} isShort />
               </Anchor>
             ),
         },
-        { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
+        {
+          title: "Created",
+          from: "md",
+          cell: ({ created_at: at }) => (
+            <span className="no-wrap">
+              <Time at={at} isShort />
+            </span>
+          ),
+        },
         {
           title: "Actions",
           cell: (each) => (
-            <Group gap="xs">
-              {each.login_rejections > 0 && <NewLinkButton of={each} />}
+            <Group gap="xs" wrap="nowrap">
+              {each.login_rejections > 0 && <NewLinkButton of={each} label="New link" isPrimary />}
               <CredentialActions of={each} />
             </Group>
           ),

@@ -80,9 +80,11 @@ export function CredentialActions({ of: credential }: { readonly of: Rejected })
 /** A link for the user to type the login again, if this operator may give one out. */
 export function NewLinkButton({
   of: { id, name },
+  label = "New link for the user",
   isPrimary = false,
 }: {
   readonly of: { readonly id: string; readonly name: string | null };
+  readonly label?: string;
   readonly isPrimary?: boolean;
 }) {
   const { may } = useSignedIn();
@@ -93,7 +95,7 @@ export function NewLinkButton({
       to={requestCredential}
       input={{ params: { credentialId: id } }}
       changes={[keyOf(listCredentialSessions)]}
-      label="New link for the user"
+      label={label}
       isPrimary={isPrimary}
       of={`of ${name ?? id}`}
       title="Ask the user for the login again?"

@@ -1,5 +1,6 @@
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useLocation, useParams } from "wouter";
+import { CREDENTIAL_STATE_NAMES } from "#domain/labels/states.ts";
 import { readCredential } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -8,9 +9,11 @@ import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { LinkIf } from "../parts/link-if.tsx";
+import { MetadataChips } from "../parts/metadata-chips.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
+import { Mark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
@@ -38,10 +41,18 @@ export function CredentialPage() {
         title={data ? (data.name ?? "Credential without a label") : "Credential"}
         about={
           data && (
-            // Announced when it changes.
-            <output>
-              <CredentialState of={data} />
-            </output>
+            <Group gap="xs" align="flex-start">
+              {/* Announced when it changes. */}
+              <output>
+                {data.locked_until === null ? (
+                  <CredentialState of={data} />
+                ) : (
+                  // The note says the rest.
+                  <Mark tone="bad">{CREDENTIAL_STATE_NAMES.locked}</Mark>
+                )}
+              </output>
+              {data.customer !== null && <MetadataChips of={{ customer: data.customer }} />}
+            </Group>
           )
         }
       >
@@ -119,10 +130,8 @@ function Health({
         ["Failed at the login", String(sum(uses, "login_failed"))],
         ["Rejected logins in a row", String(rejections)],
         [
-          "Cached login",
-          until === null ? (
-            "none"
-          ) : (
+          "Kept login",
+          until === null ? null : (
             <span key="cached">
               expires <Time at={until} />
             </span>

@@ -1,26 +1,20 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
+import { failureLine, failureName } from "#domain/labels/states.ts";
 import { listFailures } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import { DataTable } from "../parts/data-table.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { Time } from "../parts/time.tsx";
+import { runsOfGroup } from "./failure-link.ts";
 import { useRunFilters } from "./run-filters.tsx";
 
 /** Why runs failed, the most frequent reason first; each leads to its runs. */
 export function FailureGroups() {
   const [search] = useSearchParams();
-  const { account, since } = useRunFilters();
-  const groups = useRead(listFailures, { query: { account, since } }, { live: true });
-  const runsOf = (group: { blueprint: string | null; account: string; error: string }): string => {
-    const query = new URLSearchParams({ status: "failed", account: group.account, error: group.error });
-    if (group.blueprint !== null) query.set("blueprint", group.blueprint);
-    const last = search.get("last");
-    if (last !== null) query.set("last", last);
-    return `/runs?${query}`;
-  };
+  const { account, blueprint, since } = useRunFilters();
+  const groups = useRead(listFailures, { query: { account, blueprint, since } }, { live: true });
   return (
     <Reading of={groups}>
       {({ items }) =>
@@ -36,11 +30,11 @@ export function FailureGroups() {
                 title: "Reason",
                 cell: (group) => (
                   <>
-                    <Anchor component={Link} href={runsOf(group)} fw={600} size="sm">
+                    <Anchor component={Link} href={runsOfGroup(group, search.get("last"))} fw={600} size="sm">
                       {failureName(group.failure)}
                     </Anchor>
                     <Text size="sm" lineClamp={2}>
-                      {group.last_detail === null ? null : withoutLockRemedy(group.last_detail)}
+                      {group.last_detail === null ? null : failureLine(group.last_detail)}
                     </Text>
                   </>
                 ),
@@ -50,7 +44,8 @@ export function FailureGroups() {
                 from: "sm",
                 cell: (group) => `${group.blueprint ?? "Test login"} · ${group.account}`,
               },
-              { title: "Runs", cell: ({ runs }) => runs.toLocaleString("en") },
+              { title: "Customers", from: "md", cell: ({ customers }) => customers.join(", ") || "–" },
+              { title: "Runs", isFigure: true, cell: ({ runs }) => runs.toLocaleString("en") },
               {
                 title: "Last",
                 cell: ({ last_run_id: id, last_at: at }) => (

@@ -42,7 +42,7 @@ function Scopes({ of: scopes }: { readonly of: Key["scopes"] }) {
   if (scopes === null || ALL.every((scope) => scopes.includes(scope)))
     return (
       <span title="It may do everything that a key can do. A new key can be limited to what its program needs.">
-        <Mark tone="waiting">Everything</Mark>
+        Everything
       </span>
     );
   return (
@@ -89,7 +89,8 @@ export function KeyListPage() {
 function stateOf(key: Key): readonly [tone: string, name: string] {
   if (key.revoked_at !== null) return ["quiet", names.revoked];
   if (key.expires_at !== null && Date.parse(key.expires_at) < Date.now()) return ["quiet", names.expired];
-  return key.expires_at === null ? ["good", names.active] : ["waiting", names.expiring];
+  // When it expires is a column of its own.
+  return ["good", names.active];
 }
 
 function KeyTable({
@@ -114,25 +115,44 @@ function KeyTable({
           title: "State",
           cell: (key) => {
             const [tone, name] = stateOf(key);
-            return (
-              <>
-                <Mark tone={tone}>{name}</Mark>
-                {tone === "waiting" && key.expires_at !== null && (
-                  <Text size="xs" c="dimmed">
-                    <Time at={key.expires_at} />
-                  </Text>
-                )}
-              </>
-            );
+            return <Mark tone={tone}>{name}</Mark>;
           },
         },
-        { title: "Blueprints", from: "md", cell: ({ blueprints }) => blueprints?.join(", ") ?? "All" },
-        { title: "Scopes", from: "md", cell: ({ scopes }) => <Scopes of={scopes} /> },
-        { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
+        {
+          title: "Scopes",
+          from: "md",
+          cell: ({ scopes, blueprints }) => (
+            <>
+              <Scopes of={scopes} />
+              <Text size="xs" c="dimmed">
+                {blueprints === null ? "of all Blueprints" : `of ${blueprints.join(", ")}`}
+              </Text>
+            </>
+          ),
+        },
+        {
+          title: "Created",
+          from: "md",
+          cell: ({ created_at: at, created_by: by }) => (
+            <>
+              <Time at={at} isShort />
+              {by !== null && (
+                <Text size="xs" c="dimmed" className="no-wrap">
+                  by {by}
+                </Text>
+              )}
+            </>
+          ),
+        },
+        {
+          title: "Expires",
+          from: "md",
+          cell: ({ expires_at: at }) => (at === null ? "never" : <Time at={at} isDate />),
+        },
         {
           title: "Last used",
           from: "md",
-          cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
+          cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} isShort />),
         },
         { title: "Actions", cell: (key) => <KeyActions of={key} onMade={onMade} /> },
       ]}
@@ -146,7 +166,7 @@ function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (k
   const name = key.name || key.id;
   return (
     <>
-      <Group gap="xs">
+      <Group gap="xs" wrap="nowrap">
         {key.replaced_by === null && (
           <RotateButton id={key.id} name={name} expiresAt={key.expires_at} onMade={onMade} />
         )}

@@ -80,14 +80,14 @@ function OperatorTable(props: {
             </>
           ),
         },
-        { title: "Role", cell: (operator) => <RoleSelect of={operator} /> },
+        { title: "Role", cell: ({ role }) => role },
         { title: "Accounts", from: "sm", cell: ({ accounts }) => accounts?.join(", ") ?? "all" },
         {
           title: "Second factor",
           from: "sm",
-          cell: ({ has_second_factor: has, single_sign_on_since: since }) => (
+          cell: ({ has_second_factor: has, single_sign_on_since: since, role }) => (
             <>
-              {has ? <Mark tone="good">Set up</Mark> : <Mark tone="waiting">Not set up</Mark>}
+              <Factor has={has} role={role} />
               {since !== null && (
                 <Text size="xs" c="dimmed">
                   single sign-on since <Time at={since} />
@@ -110,61 +110,72 @@ function OperatorTable(props: {
   );
 }
 
-function RoleSelect({ of: { id, email, role } }: { readonly of: Operator }) {
-  const me = useSignedIn();
-  const [wanted, setWanted] = useState<OperatorRole | null>(null);
-  const changing = useOperation(changeRole, { changes, onDone: () => setWanted(null) });
-  if (!me.may("operator.manage") || id === me.id) return <>{role}</>;
-  return (
-    <>
-      <NativeSelect
-        size="xs"
-        aria-label={`Role of ${email}`}
-        miw={110}
-        // Only the dialog changes it, because an arrow key on a select is easily pressed.
-        value={role}
-        data={OPERATOR_ROLE_NAMES.map((name) => name)}
-        onChange={(event) => {
-          changing.reset();
-          const chosen = event.currentTarget.value as OperatorRole;
-          setWanted(chosen === role ? null : chosen);
-        }}
-      />
-      <Confirm
-        isOpen={wanted !== null}
-        title={wanted === null ? "" : `Make ${email} ${ARTICLES[wanted]} ${wanted}?`}
-        action="Change role"
-        isBusy={changing.isPending}
-        failure={changing.failure}
-        onConfirm={() =>
-          wanted !== null && changing.mutate({ params: { operatorId: id }, body: { role: wanted } })
-        }
-        onClose={() => setWanted(null)}
-      >
-        {wanted !== null && (
-          <>
-            <Facts
-              of={[
-                [`New role: ${wanted}`, ROLE_TEXTS[wanted]],
-                [`Current role: ${role}`, ROLE_TEXTS[role]],
-              ]}
-            />
-            <Text size="sm" mt="md">
-              Their sessions end.
-            </Text>
-          </>
-        )}
-      </Confirm>
-    </>
-  );
-}
-
 const ARTICLES: Readonly<Record<OperatorRole, string>> = {
   admin: "an",
   operator: "an",
   reviewer: "a",
   viewer: "a",
 };
+
+/** Whether the next sign-in asks for one: an admin has to set it up then. */
+function Factor({ has, role }: { readonly has: boolean; readonly role: OperatorRole }) {
+  if (has) return <Mark tone="good">Set up</Mark>;
+  return (
+    <>
+      <Mark tone={role === "admin" ? "bad" : "waiting"}>Not set up</Mark>
+      {role === "admin" && (
+        <Text size="xs" c="dimmed">
+          has to be at the next sign-in
+        </Text>
+      )}
+    </>
+  );
+}
+
+function RoleDialog(props: {
+  readonly of: Operator;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}) {
+  const { id, email, role } = props.of;
+  const [wanted, setWanted] = useState<OperatorRole>(role);
+  const changing = useOperation(changeRole, { changes, onDone: props.onClose });
+  return (
+    <Confirm
+      isOpen={props.isOpen}
+      title={
+        wanted === role ? `Change the role of ${email}?` : `Make ${email} ${ARTICLES[wanted]} ${wanted}?`
+      }
+      action="Change role"
+      isBlocked={wanted === role}
+      isBusy={changing.isPending}
+      failure={changing.failure}
+      onConfirm={() => changing.mutate({ params: { operatorId: id }, body: { role: wanted } })}
+      onClose={() => {
+        setWanted(role);
+        changing.reset();
+        props.onClose();
+      }}
+    >
+      <NativeSelect
+        label={`Role of ${email}`}
+        value={wanted}
+        data={OPERATOR_ROLE_NAMES.map((name) => name)}
+        onChange={(event) => setWanted(event.currentTarget.value as OperatorRole)}
+        mb="md"
+      />
+      <Facts
+        of={[
+          [`New role: ${wanted}`, wanted === role ? null : ROLE_TEXTS[wanted]],
+          [`Current role: ${role}`, ROLE_TEXTS[role]],
+        ]}
+      />
+      <Text size="sm" mt="md">
+        Their sessions end.
+      </Text>
+    </Confirm>
+  );
+}
 
 function OperatorActions(props: { readonly of: Operator; readonly onPassword: (password: string) => void }) {
   const me = useSignedIn();
@@ -219,6 +230,7 @@ function actionsOf(of: Operator, onPassword: (password: string) => void): readon
     ),
   };
   return [
+    { label: "Change role", dialog: (state) => <RoleDialog of={of} {...state} /> },
     password,
     ...(hasFactor ? [factor] : []),
     { label: "Accounts", dialog: (state) => <LimitDialog of={of} {...state} /> },

@@ -1,7 +1,7 @@
 import { Anchor, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { failureName, WAIT_NAMES } from "#domain/labels/states.ts";
-import { listReviews, listRuns, readOverview } from "../api/operations.ts";
+import { failureLine, failureName, WAIT_NAMES } from "#domain/labels/states.ts";
+import { listFailures, listReviews, listRuns, readOverview } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
 import type { Overview } from "../parts/answers.ts";
 import { EmptyState } from "../parts/empty-state.tsx";
@@ -11,11 +11,14 @@ import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { formatDuration, Time } from "../parts/time.tsx";
 import { AttentionList, useAttention } from "./attention-list.tsx";
+import { runsOfGroup } from "./failure-link.ts";
 import { ReviewList } from "./review-list.tsx";
 import { RunChart } from "./run-chart.tsx";
 import { RunTable } from "./run-table.tsx";
 
 const SHOWN = 5;
+/** Reasons of failures. */
+const REASONS = 8;
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const clockOf = (at: string): string => clock.format(Date.parse(at));
@@ -47,14 +50,14 @@ function NeedsPeopleSection({ overview }: { readonly overview: Overview | undefi
                 Reviews, failed runs, locked credentials and disabled endpoints are listed here.
               </EmptyState>
             )}
+            <AttentionList items={others} />
+            <AllFailed overview={overview} />
             <ReviewList reviews={items.slice(0, SHOWN)} />
             {items.length > SHOWN && (
               <Anchor component={Link} href="/reviews" size="sm">
                 All {items.length} reviews
               </Anchor>
             )}
-            <AttentionList items={others} />
-            <AllFailed overview={overview} />
           </Stack>
         )}
       </Reading>
@@ -145,61 +148,44 @@ function Waiting({ waiting }: { readonly waiting: Overview["waiting"] }) {
   );
 }
 
+/** Why runs failed, the most frequent reason first. */
 function Failures({ overview }: { readonly overview: Overview }) {
-  const { failures, failing_logins: logins } = overview;
-  // The chart counts all of them; the list has no test logins, and only the most frequent failures.
-  const listed = failures.reduce((sum, { runs }) => sum + runs, 0);
-  const others = overview.hours.reduce((sum, { failed }) => sum + failed, 0) - listed;
-  if (failures.length === 0 && logins.length === 0 && others <= 0) return <None>Nothing has failed.</None>;
+  const since = overview.hours[0]?.at;
+  const { data } = useRead(listFailures, { query: { since } }, { live: true });
+  const failures = data?.items ?? [];
+  if (failures.length === 0) return <None>Nothing has failed.</None>;
   return (
-    <Stack gap="sm">
-      <Table verticalSpacing="xs">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Blueprint</Table.Th>
-            <Table.Th>Failure</Table.Th>
-            <Table.Th>Runs</Table.Th>
-            <Table.Th>Last</Table.Th>
+    <Table verticalSpacing="xs">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Reason</Table.Th>
+          <Table.Th>Blueprint</Table.Th>
+          <Table.Th className="wide">Customers</Table.Th>
+          <Table.Th className="figure">Runs</Table.Th>
+          <Table.Th>Last</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {failures.slice(0, REASONS).map((group) => (
+          <Table.Tr key={`${group.account} ${group.blueprint} ${group.failure} ${group.error}`}>
+            <Table.Td className="any-break">
+              <Anchor component={Link} href={runsOfGroup(group, "24h")} fw={600} size="sm">
+                {failureName(group.failure)}
+              </Anchor>{" "}
+              {group.last_detail !== null && failureLine(group.last_detail)}
+            </Table.Td>
+            <Table.Td className="no-wrap">{group.blueprint ?? "Test login"}</Table.Td>
+            <Table.Td className="wide">{group.customers.join(", ") || "–"}</Table.Td>
+            <Table.Td className="figure">{group.runs}</Table.Td>
+            <Table.Td className="no-wrap">
+              <Anchor component={Link} href={`/runs/${group.last_run_id}`} size="sm">
+                <Time at={group.last_at} isShort />
+              </Anchor>
+            </Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {failures.map(({ account, blueprint, failure, runs, last_run_id: last }) => (
-            <Table.Tr key={`${account} ${blueprint} ${failure}`}>
-              <Table.Td className="any-break">
-                <Anchor
-                  component={Link}
-                  href={`/runs?${new URLSearchParams({ status: "failed", account, blueprint })}`}
-                  size="sm"
-                >
-                  {blueprint}
-                </Anchor>
-              </Table.Td>
-              <Table.Td>{failureName(failure)}</Table.Td>
-              <Table.Td>{runs}</Table.Td>
-              <Table.Td>
-                <Anchor component={Link} href={`/runs/${last}`} size="sm">
-                  Last run
-                </Anchor>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-          {others > 0 && (
-            <Table.Tr>
-              <Table.Td>Others</Table.Td>
-              <Table.Td>Test logins, and rarer failures</Table.Td>
-              <Table.Td>{others}</Table.Td>
-              <Table.Td />
-            </Table.Tr>
-          )}
-        </Table.Tbody>
-      </Table>
-      {logins.map(({ account, strategy, credentials, locked }) => (
-        <Text key={`${account} ${strategy}`} size="sm" c="dimmed" className="any-break">
-          At present, the last login of {credentials} {credentials === 1 ? "credential" : "credentials"} of{" "}
-          {strategy} ({account}) is rejected{locked > 0 ? `, and ${locked} locked` : ""}.
-        </Text>
-      ))}
-    </Stack>
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }
 

@@ -50,9 +50,9 @@ export function ReviewDecision({
     <>
       <section className={styles["bar"]} aria-label="Decision">
         <div className="grow">
-          <Effect review={review} kept={kept} errorsLeft={drafts.errorsLeft} />
+          <Effect review={review} />
           <Text size="sm" c="dimmed" aria-live="polite">
-            {describe(drafts)}
+            <Standing of={drafts} />
           </Text>
         </div>
         <Group gap="xs">
@@ -60,12 +60,16 @@ export function ReviewDecision({
             Reject
           </Button>
           <Button
+            variant={drafts.errorsLeft > 0 ? "default" : "filled"}
             disabled={drafts.hasProblem}
             title="Ctrl+Enter"
             aria-keyshortcuts="Control+Enter"
             onClick={() => setVerdict("approve")}
           >
             Approve {countRecords(kept)}
+            {drafts.errorsLeft > 0 && (
+              <span className={styles["wrong"]}>, {drafts.errorsLeft} with errors</span>
+            )}
           </Button>
         </Group>
       </section>
@@ -86,9 +90,8 @@ export function ReviewDecision({
   );
 }
 
-/** What each of the buttons does, with the records as they would be sent now. */
-function Effect(props: { readonly review: Review; readonly kept: number; readonly errorsLeft: number }) {
-  const { review, kept, errorsLeft } = props;
+/** What each of the buttons does. */
+function Effect({ review }: { readonly review: Review }) {
   const graph = useRead(readRunGraph, { params: { runId: review.run_id } });
   const edges = graph.data?.edges ?? [];
   const next = new Set(edges.filter(({ from }) => from === review.node).map(({ to }) => to));
@@ -98,14 +101,7 @@ function Effect(props: { readonly review: Review; readonly kept: number; readonl
   const outward = graph.data && sendersAfter(graph.data, review.node);
   return (
     <Text size="sm" className="any-break">
-      Approving passes {countRecords(kept)} on
-      {after.length > 0 && (
-        <>
-          {" "}
-          to <i>{after.join(", ")}</i>
-        </>
-      )}
-      {describeErrors(kept, errorsLeft)}.{" "}
+      Approved records go {after.length === 0 ? "on" : <>to {after.join(", ")}</>}, and excluded ones do not.{" "}
       {outward &&
         (outward.length === 0
           ? "Nothing is sent to another system. "
@@ -125,12 +121,6 @@ function sendersAfter({ nodes, edges }: RunGraphData, node: string): readonly st
     .map(({ id, name }) => name ?? id);
 }
 
-function describeErrors(kept: number, errorsLeft: number): string {
-  if (errorsLeft === 0) return "";
-  if (errorsLeft === kept) return kept === 1 ? ", with errors" : ", all with errors";
-  return `, ${errorsLeft} of them with errors`;
-}
-
 /** After the decision another review may be shown. */
 const Decided = ({ review, text }: { readonly review: Review; readonly text: string }) => (
   <>
@@ -141,14 +131,20 @@ const Decided = ({ review, text }: { readonly review: Review; readonly text: str
   </>
 );
 
-function describe(drafts: ReviewDrafts): string {
+/** What was changed; the errors that are left are on the button, and only heard here. */
+function Standing({ of: drafts }: { readonly of: ReviewDrafts }) {
   if (drafts.hasProblem) return "Some edits are invalid; they are marked.";
   const { errorsLeft } = drafts;
-  const parts = [
-    ...(errorsLeft > 0 ? [`${countRecords(errorsLeft)} with errors`] : []),
-    ...listChanges(drafts),
-  ];
-  return parts.length === 0 ? "No changes" : parts.join(", ");
+  const changed = listChanges(drafts).join(", ");
+  if (errorsLeft === 0) return changed || "No changes";
+  return (
+    <>
+      <span className="heard">
+        {countRecords(errorsLeft)} with errors{changed && ", "}
+      </span>
+      {changed}
+    </>
+  );
 }
 
 const listChanges = ({ editedCount, excludedCount }: ReviewDrafts): readonly string[] => [

@@ -20,11 +20,12 @@ const PHONE = "(max-width: 48em)";
 export function ReviewDesk({ review, next }: { readonly review: Review; readonly next: Review | null }) {
   const { may } = useSignedIn();
   const drafts = useReviewDrafts(review);
-  const [shown, setShown] = useState("all");
   const [goTo, setGoTo] = useState<RecordsView["goTo"]>(null);
   const isPhone = useMediaQuery(PHONE, window.matchMedia(PHONE).matches);
   const mayDecide = review.status === "open" && may("review.decide");
   const invalid = review.records_total - review.records_valid;
+  // What there is to do comes first.
+  const [shown, setShown] = useState(mayDecide && invalid > 0 ? "invalid" : "all");
   const onlyInvalid = shown === "invalid";
   const total = onlyInvalid ? invalid : review.records_total;
   const selection = useSelection({ reviewId: review.id, onlyInvalid, total });

@@ -1,8 +1,10 @@
-import { Anchor, Group, NativeSelect, Text } from "@mantine/core";
+import { Anchor, NativeSelect, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
+import { customerOf, othersOf } from "#domain/customer.ts";
 import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";
+import { Beside } from "../parts/beside.tsx";
 import { EmptyState } from "../parts/empty-state.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
@@ -127,50 +129,51 @@ export function ReviewList({ reviews }: { readonly reviews: readonly Review[] })
           <Text size="sm" component="div">
             <Mark tone="waiting">Review</Mark>
           </Text>
-          <Group justify="space-between" align="flex-start" gap="sm">
-            <div className="grow">
-              {/* Whose it is comes first: many reviews have the same title. */}
-              <Text size="sm" className="any-break">
-                <Anchor
-                  component={Link}
-                  href={`/reviews/${review.id}`}
-                  fw={600}
-                  size="sm"
-                  className="stretched any-break"
-                >
-                  {review.run_name ?? review.title}
-                </Anchor>
-                {Object.entries(review.metadata).map(([name, value]) => (
-                  <span key={name}>
-                    {" · "}
-                    {name}: {value}
-                  </span>
-                ))}
+          <div>
+            {/* Whose it is comes first: many reviews have the same title. */}
+            <Text size="sm" className="any-break">
+              <Anchor
+                component={Link}
+                href={`/reviews/${review.id}`}
+                fw={600}
+                size="sm"
+                className="stretched any-break"
+              >
+                {review.run_name ?? review.title}
+              </Anchor>
+              <Beside of={whoseOf(review)} />
+              <Text span c="dimmed" inherit>
+                {" · "}
+                <Time at={review.created_at} />
               </Text>
-              <Text size="sm" c="dimmed" className="any-break">
-                {review.run_name !== null && `${review.title} · `}
-                {review.blueprint} · {review.account}
-              </Text>
-            </div>
-            <div className="sum">
-              <Text size="sm">
-                {countRecords(review)},{" "}
-                <Text span c="dimmed" inherit>
-                  requested <Time at={review.created_at} />
-                </Text>
-              </Text>
+            </Text>
+            <Text size="sm" c="dimmed" className="any-break">
+              {countRecords(review)}
               {review.expires_at !== null && (
-                <Text size="sm" component="div">
+                <>
+                  {" · "}
                   <ReviewDeadline of={review} />
-                </Text>
+                </>
               )}
-            </div>
-          </Group>
+              {" · "}
+              {review.blueprint}
+            </Text>
+          </div>
+          {/* The whole row leads there. */}
+          <span className="next-step" aria-hidden="true">
+            Open review
+          </span>
         </li>
       ))}
     </ul>
   );
 }
+
+/** The customer, then other metadata. */
+const whoseOf = ({ metadata }: Review): readonly (readonly [name: string, value: string])[] => {
+  const customer = customerOf(metadata);
+  return [...(customer === null ? [] : [["customer", customer] as const]), ...othersOf(metadata)];
+};
 
 export function countRecords({ records_total: total, records_valid: valid }: Review): string {
   const records = `${total} ${total === 1 ? "record" : "records"}`;

@@ -1,4 +1,4 @@
-import type { ReviewRecord } from "../parts/answers.ts";
+import { fieldsOf, type ReviewRecord } from "../parts/answers.ts";
 import { useArrival } from "../parts/arrival.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { RowGap } from "../parts/row-gap.tsx";
@@ -21,6 +21,10 @@ export function ReviewTable(view: RecordsView) {
   useArrival(box.ref, view.goTo, scrollTo);
   const { recordAt, fields, failure, retry } = useReviewRecords(view, firstIndex, lastIndex);
   const columns = fields.length + (mayExclude ? 2 : 1);
+  const numbers = numbersAmong(
+    fields,
+    visible.flatMap(({ index }) => recordAt(index) ?? []),
+  );
   return (
     <>
       {failure && <FailureNote error={failure} onRetry={retry} />}
@@ -31,7 +35,7 @@ export function ReviewTable(view: RecordsView) {
             <tr aria-rowindex={1}>
               <th scope="col">#</th>
               {fields.map((field) => (
-                <th key={field} scope="col">
+                <th key={field} scope="col" data-number={numbers.has(field)}>
                   {field}
                 </th>
               ))}
@@ -57,7 +61,7 @@ export function ReviewTable(view: RecordsView) {
                       …
                     </td>
                   ) : (
-                    <Cells record={record} index={index} fields={fields} view={view} />
+                    <Cells record={record} index={index} fields={fields} numbers={numbers} view={view} />
                   )}
                 </tr>
               );
@@ -74,9 +78,10 @@ function Cells(props: {
   readonly record: ReviewRecord;
   readonly index: number;
   readonly fields: readonly string[];
+  readonly numbers: ReadonlySet<string>;
   readonly view: RecordsView;
 }) {
-  const { record, fields } = props;
+  const { record, fields, numbers } = props;
   const { drafts, mayEdit, mayExclude } = props.view;
   return (
     <>
@@ -87,7 +92,7 @@ function Cells(props: {
         <RecordProblems record={record} fields={fields} />
       </th>
       {fields.map((field) => (
-        <td key={field}>
+        <td key={field} data-number={numbers.has(field)}>
           <ReviewField record={record} field={field} drafts={drafts} mayEdit={mayEdit} />
         </td>
       ))}
@@ -97,5 +102,15 @@ function Cells(props: {
         </td>
       )}
     </>
+  );
+}
+
+/** Fields that are numbers in every record that has them. */
+function numbersAmong(fields: readonly string[], records: readonly ReviewRecord[]): ReadonlySet<string> {
+  return new Set(
+    fields.filter((field) => {
+      const values = records.map(({ data }) => fieldsOf(data)[field]).filter((value) => value !== undefined);
+      return values.length > 0 && values.every((value) => typeof value === "number");
+    }),
   );
 }

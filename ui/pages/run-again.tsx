@@ -22,11 +22,13 @@ export function RunAgainButton({
   run,
   size = "sm",
   isPrimary = false,
+  label = "Run again",
 }: {
   readonly run: Run;
   readonly size?: "xs" | "sm";
   /** Whether it is the recommended step. */
   readonly isPrimary?: boolean;
+  readonly label?: string;
 }) {
   const [key, setKey] = useState<string | null>(null);
   const [, go] = useLocation();
@@ -54,7 +56,7 @@ export function RunAgainButton({
   return (
     <>
       <Button variant={isPrimary ? "filled" : "default"} size={size} onClick={() => setKey(newKey())}>
-        Run again
+        {label}
       </Button>
       <Confirm
         isOpen={key !== null}
@@ -72,13 +74,14 @@ export function RunAgainButton({
             {run.name}
           </Text>
         )}
-        <Reading of={plan}>{(again) => <AgainText again={again} />}</Reading>
+        <Reading of={plan}>{(again) => <AgainText again={again} run={run} />}</Reading>
       </Confirm>
     </>
   );
 }
 
-function AgainText({ again }: { readonly again: Again }) {
+function AgainText({ again, run }: { readonly again: Again; readonly run: Run }) {
+  const wrong = run.records_with_errors ?? 0;
   if (again.obstacle !== null)
     return (
       <Note tone="bad" title="It can't be run again">
@@ -93,6 +96,11 @@ function AgainText({ again }: { readonly again: Again }) {
           ? `on the same version ${again.blueprint_version}.`
           : `on version ${again.blueprint_version}, the current one. This run used version ${again.previous_version}.`}
       </Text>
+      {wrong > 0 && again.blueprint_version === again.previous_version && (
+        <Text size="sm">
+          The {wrong.toLocaleString("en")} records with errors come back, unless the source has changed.
+        </Text>
+      )}
       {again.ignored_keys.length > 0 && (
         <Text size="sm">
           Version {again.blueprint_version} does not know {again.ignored_keys.join(", ")}: that changes

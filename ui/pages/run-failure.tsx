@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import { Link } from "wouter";
-import { failureName, withoutLockRemedy } from "#domain/labels/states.ts";
+import { runOutcomeName, withoutLockRemedy } from "#domain/labels/states.ts";
 import { useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Note } from "../parts/note.tsx";
@@ -11,12 +11,14 @@ import { RunAgainButton } from "./run-again.tsx";
 import { RunComparison } from "./run-comparison.tsx";
 import { useSelectedNode } from "./run-steps.tsx";
 
-/** What a failure means, and what helps: the recommended step is another run, or a look at the Blueprint. */
-const VERDICTS: Readonly<Record<string, readonly [recommended: "run" | "blueprint", verdict: string]>> = {
+/** What a failure means, and what helps: the recommended step is another run, with another input, or a look at the Blueprint. */
+const VERDICTS: Readonly<
+  Record<string, readonly [recommended: "run" | "input" | "blueprint", verdict: string]>
+> = {
   target: ["run", "The target did not answer as expected. Run it again when the target works."],
   data: [
-    "blueprint",
-    "The data does not have the form that the Blueprint expects. Correct one or the other.",
+    "input",
+    "The input does not have the form that the Blueprint expects. Correct it and run again; or correct the Blueprint, if its source now looks like this.",
   ],
   timeout: ["run", "It took longer than its timeout. Run it again, or allow it more time."],
   review_timeout: ["run", "Nobody decided its review in time. Run it again, and decide."],
@@ -41,8 +43,9 @@ export function RunFailure({ run }: { readonly run: Run }) {
   const isLocked =
     run.failure === "login" && run.credentials.some(({ locked_until: until }) => until !== null);
   const isPassing = recommended === "run";
+  const mayCorrect = recommended === "input" && run.purged_at === null && mayTry(run, may);
   return (
-    <Note tone="bad" title={run.failure === null ? "Failed" : failureName(run.failure)}>
+    <Note tone="bad" title={run.failure === null ? "Failed" : runOutcomeName(run)}>
       {verdict !== null && (
         <Text size="sm" fw={600} className="any-break">
           {verdict}
@@ -66,8 +69,22 @@ export function RunFailure({ run }: { readonly run: Run }) {
       )}
       <Group gap="xs" mt="sm">
         {run.failure === "login" && <LoginRemedies run={run} />}
+        {mayCorrect && (
+          <Button
+            component={Link}
+            href={`/blueprints/${run.account}/${run.blueprint}?${new URLSearchParams({ tab: "try", from: run.id })}`}
+            size="xs"
+          >
+            Correct the input and run again
+          </Button>
+        )}
         {run.blueprint !== null && may("run.trigger") && !isLocked && (
-          <RunAgainButton run={run} size="xs" isPrimary={isPassing} />
+          <RunAgainButton
+            run={run}
+            size="xs"
+            isPrimary={isPassing}
+            label={recommended === "input" ? "Run again as it was" : "Run again"}
+          />
         )}
         {run.blueprint !== null && run.failure !== "login" && may("config.read") && (
           <Button
@@ -76,7 +93,7 @@ export function RunFailure({ run }: { readonly run: Run }) {
               tab: "document",
               ...(run.failed_node === null ? {} : { node: run.failed_node }),
             })}`}
-            variant={isPassing ? "default" : "filled"}
+            variant={isPassing || mayCorrect ? "default" : "filled"}
             size="xs"
           >
             {run.failed_node === null ? "Open the Blueprint" : "Open the Blueprint at this step"}
@@ -97,6 +114,12 @@ export function RunFailure({ run }: { readonly run: Run }) {
     </Note>
   );
 }
+
+/** Whether this operator may start a run of its Blueprint with its input, by hand. */
+const mayTry = (
+  run: Run,
+  may: (permission: "run.trigger" | "run.results" | "config.read") => boolean,
+): boolean => run.blueprint !== null && may("run.trigger") && may("run.results") && may("config.read");
 
 /** Where the browser's step stands, in the version that the run had. */
 function DocumentPlace({

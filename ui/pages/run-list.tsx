@@ -78,7 +78,11 @@ function FoundRuns({ mayAct }: { readonly mayAct: boolean }) {
                 />
               </Suspense>
             )}
-            <RunTable runs={items} selection={mayAct ? selectionOf(items) : undefined} />
+            <RunTable
+              runs={items}
+              selection={mayAct ? selectionOf(items) : undefined}
+              isOfBlueprint={filters.blueprint !== undefined}
+            />
             <Pager next={next} />
           </>
         )

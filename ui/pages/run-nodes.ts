@@ -35,6 +35,10 @@ export interface RecordedRun<Step extends RecordedStep> {
   readonly status: string;
   readonly ended_at: string | null;
   readonly purged_at: string | null;
+  /** When it began to execute; null: it has not. */
+  readonly started_at: string | null;
+  /** Since when it holds no worker; null: it executes, if it has begun and not ended. */
+  readonly parked_at: string | null;
   readonly failed_node: string | null;
   readonly steps: readonly Step[];
   readonly nodes: readonly RecordedNode[];
@@ -95,9 +99,33 @@ export function listRunNodes<Step extends RecordedStep>(
     ...inOrder(graph).map((node) => recordedNode(run, node, sourcesOf(graph, node.id))),
     ...inNoGraph(others.filter((step) => !isOfLogin(step))),
   ];
+  markRunning(run, nodes);
   const outputs = new Map(nodes.map(({ id, records }) => [id, records]));
   const giving = new Set(graph.nodes.filter(({ gives }) => gives === "records").map(({ id }) => id));
   return nodes.map((node) => ({ ...node, recordsIn: sumOf(node.sources, giving, outputs) }));
+}
+
+/** Nodes that ask a target, and take their time. */
+const ASKING: ReadonlySet<string | null> = new Set(["browser", "http"]);
+
+/**
+ * A node that only reads is recorded when it has ended, with those before it that ask nobody. Nodes are executed one after the other: while
+ * nothing else is in progress, the first one that is not recorded is running, and so is what it reads.
+ */
+function markRunning<Step extends RecordedStep>(run: RecordedRun<Step>, nodes: NodeOf<Step>[]): void {
+  if (run.started_at === null || run.ended_at !== null || run.parked_at !== null) return;
+  if (nodes.some(({ state }) => state === "started" || state === "waiting")) return;
+  const pending = nodes.filter(({ state }) => state === "pending");
+  const running = pending.find(({ type }) => ASKING.has(type)) ?? pending[0];
+  if (running === undefined) return;
+  const fromMs = Math.max(Date.parse(run.started_at), ...nodes.map(({ toMs }) => toMs ?? 0));
+  const marked = new Set([running.id]);
+  for (const id of marked)
+    for (const [at, node] of nodes.entries()) {
+      if (node.id !== id || node.state !== "pending") continue;
+      nodes[at] = { ...node, state: "started", fromMs };
+      for (const source of node.sources) marked.add(source);
+    }
 }
 
 const sourcesOf = ({ edges }: NodeGraph, id: string): readonly string[] =>

@@ -73,7 +73,8 @@ export function RunResults({ run, wrong }: { readonly run: Run; readonly wrong: 
       <Group justify="space-between" mb="sm">
         <Text size="sm" c="dimmed">
           {records.format(result.total_records)} {result.total_records === 1 ? "record" : "records"}
-          {wrong > 0 && `, ${records.format(wrong)} with errors`}
+          {wrong > 0 &&
+            `, ${records.format(wrong)} with errors: the account's backend gets them marked as invalid. Correct them at the source, and run again`}
         </Text>
         {wrong > 0 && (
           <SegmentedControl

@@ -99,6 +99,6 @@ const drawnNodes = (nodes: readonly RunNode[]): ReadonlyMap<string, NodeOfRun> =
   new Map(
     nodes.map((node) => {
       const [tone, state] = markOf(node);
-      return [node.id, { tone, state, records: node.records }];
+      return [node.id, { tone, state, records: node.records, errors: node.errors }];
     }),
   );

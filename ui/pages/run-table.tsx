@@ -1,9 +1,10 @@
 import { Anchor, Checkbox, Paper, Table } from "@mantine/core";
 import { Link } from "wouter";
-import { failureName, withoutLockRemedy, withoutLoginPlace } from "#domain/labels/states.ts";
+import { othersOf } from "#domain/customer.ts";
+import { failureLine } from "#domain/labels/states.ts";
 import type { ListedRun } from "../parts/answers.ts";
-import { customerOf, othersOf, runTitle } from "../parts/customer.ts";
-import { Mark, RunStatusMark } from "../parts/run-status.tsx";
+import { RunOutcomeMark } from "../parts/run-status.tsx";
+import { runTitle } from "../parts/run-title.ts";
 import { Elapsed, Time } from "../parts/time.tsx";
 import styles from "./run-table.module.css";
 
@@ -20,11 +21,19 @@ interface TableProps {
   readonly isOfBlueprint?: boolean;
 }
 
+/** The columns that not every table has. */
+interface Shown {
+  readonly references: boolean;
+  readonly blueprint: boolean;
+  readonly account: boolean;
+}
+
 /** Runs, one line each: for whom, of which Blueprint, in which state and why, and how old. */
 export function RunTable({ runs, selection, isOfBlueprint = false }: TableProps) {
   const ids = runs.map(({ id }) => id);
   // An account that is the same in all rows says nothing, and takes the room of what does.
-  const varies = {
+  const shown: Shown = {
+    references: runs.some(({ metadata }) => othersOf(metadata).length > 0),
     blueprint: !isOfBlueprint,
     account: new Set(runs.map(({ account }) => account)).size > 1,
   };
@@ -47,8 +56,9 @@ export function RunTable({ runs, selection, isOfBlueprint = false }: TableProps)
             )}
             <Table.Th className={styles["name"] ?? ""}>Run</Table.Th>
             <Table.Th className={styles["customer"] ?? ""}>Customer</Table.Th>
-            {varies.blueprint && <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>}
-            {varies.account && <Table.Th className={styles["account"] ?? ""}>Account</Table.Th>}
+            {shown.references && <Table.Th className={styles["references"] ?? ""}>Metadata</Table.Th>}
+            {shown.blueprint && <Table.Th className={styles["blueprint"] ?? ""}>Blueprint</Table.Th>}
+            {shown.account && <Table.Th className={styles["account"] ?? ""}>Account</Table.Th>}
             <Table.Th className={styles["state"] ?? ""}>Status</Table.Th>
             <Table.Th className={styles["age"] ?? ""}>Triggered</Table.Th>
             <Table.Th className={styles["took"] ?? ""}>Duration</Table.Th>
@@ -56,7 +66,7 @@ export function RunTable({ runs, selection, isOfBlueprint = false }: TableProps)
         </Table.Thead>
         <Table.Tbody>
           {runs.map((run) => (
-            <RunRow key={run.id} run={run} selection={selection} varies={varies} />
+            <RunRow key={run.id} run={run} selection={selection} shown={shown} />
           ))}
         </Table.Tbody>
       </Table>
@@ -67,16 +77,15 @@ export function RunTable({ runs, selection, isOfBlueprint = false }: TableProps)
 function RunRow({
   run,
   selection,
-  varies,
+  shown,
 }: {
   readonly run: ListedRun;
   readonly selection: Selection | undefined;
-  readonly varies: { readonly blueprint: boolean; readonly account: boolean };
+  readonly shown: Shown;
 }) {
-  const customer = customerOf(run.metadata);
   const others = othersOf(run.metadata);
   const title = runTitle(run);
-  const blueprint = run.blueprint ?? "Test login";
+  const blueprint = run.blueprint ?? (run.is_sign_in ? "Sign-in" : "Test login");
   return (
     <Table.Tr>
       {selection && (
@@ -93,32 +102,27 @@ function RunRow({
         <Anchor component={Link} href={`/runs/${run.id}`} fw={600} size="sm" title={run.name ?? run.id}>
           {title}
         </Anchor>
-        {others.length > 0 && (
-          <span className={styles["others"]} title={metadataText(run.metadata)}>
-            {others.map(([, value]) => value).join(" · ")}
-          </span>
-        )}
       </Table.Td>
-      <Table.Td className={styles["customer"] ?? ""} title={customer ?? undefined}>
-        {customer}
+      <Table.Td className={styles["customer"] ?? ""} title={run.customer ?? undefined}>
+        {run.customer}
       </Table.Td>
-      {varies.blueprint && (
+      {shown.references && (
+        <Table.Td className={styles["references"] ?? ""} title={metadataText(run.metadata)}>
+          {others.map(([, value]) => value).join(" · ")}
+        </Table.Td>
+      )}
+      {shown.blueprint && (
         <Table.Td className={styles["blueprint"] ?? ""} title={blueprint}>
           {blueprint}
         </Table.Td>
       )}
-      {varies.account && (
+      {shown.account && (
         <Table.Td className={styles["account"] ?? ""} title={run.account}>
           {run.account}
         </Table.Td>
       )}
       <Table.Td className={styles["state"] ?? ""} title={run.failure_detail ?? undefined}>
-        {run.failure === null ? (
-          <RunStatusMark status={run.status} step={run.progress_step} />
-        ) : (
-          <Mark tone="failed">{failureName(run.failure)}</Mark>
-        )}{" "}
-        <span className={styles["quiet"]}>{reasonOf(run)}</span>
+        <RunOutcomeMark of={run} /> <span className={styles["quiet"]}>{reasonOf(run)}</span>
       </Table.Td>
       <Table.Td className={styles["age"] ?? ""}>
         <Time at={run.created_at} isShort />
@@ -131,7 +135,7 @@ function RunRow({
 }
 
 const reasonOf = ({ failure_detail: detail }: ListedRun): string | null =>
-  detail === null ? null : withoutLoginPlace(withoutLockRemedy(detail));
+  detail === null ? null : failureLine(detail);
 
 const metadataText = (metadata: ListedRun["metadata"]): string =>
   Object.entries(metadata)

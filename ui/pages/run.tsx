@@ -4,14 +4,14 @@ import { Link, useLocation, useParams } from "wouter";
 import { listReviews, readRun } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
-import { runTitle } from "../parts/customer.ts";
+import { runTitle } from "../parts/run-title.ts";
 import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { LinkIf } from "../parts/link-if.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { Mark, RunStatusMark } from "../parts/run-status.tsx";
+import { RunOutcomeMark, RunStatusMark } from "../parts/run-status.tsx";
 import { Section } from "../parts/section.tsx";
 import { TestLoginButton } from "../parts/test-login-button.tsx";
 import { Time } from "../parts/time.tsx";
@@ -41,23 +41,9 @@ export function RunPage() {
   );
 }
 
-/**
- * Records with errors that a completed run has passed on, as its last node to end has counted them. Nodes of a flow begin together;
- * of two that end together, the one that found more counts.
- */
-function countWrong({ status, reviews, steps, nodes }: Run): number {
-  if (status !== "completed" || reviews.length > 0) return 0;
-  const counted = [...steps, ...nodes].flatMap(
-    ({ records_total: total, records_valid: valid, ended_at: at }) =>
-      total === null || valid === null || at === null ? [] : [{ at, wrong: total - valid }],
-  );
-  const last = counted.toSorted((a, b) => a.at.localeCompare(b.at) || a.wrong - b.wrong).at(-1);
-  return last?.wrong ?? 0;
-}
-
 function RunDetail({ run }: { readonly run: Run }) {
   const { may } = useSignedIn();
-  const wrong = countWrong(run);
+  const wrong = run.records_with_errors ?? 0;
   const title = run.blueprint === null ? runTitle(run) : (run.name ?? run.id);
   return (
     <>
@@ -68,12 +54,16 @@ function RunDetail({ run }: { readonly run: Run }) {
           <Group gap="xs">
             {/* Announced when it changes. */}
             <output>
-              <RunStatusMark status={run.status} step={run.progress_step} />
+              {run.failure === null ? (
+                <RunOutcomeMark of={run} />
+              ) : (
+                <RunStatusMark status={run.status} step={run.progress_step} />
+              )}
             </output>
-            {wrong > 0 && (
-              <Mark tone="waiting">{`${wrong.toLocaleString("en")} ${wrong === 1 ? "record" : "records"} with errors`}</Mark>
-            )}
             <MetadataChips of={run.metadata} />
+            {run.blueprint === null && run.customer !== null && (
+              <MetadataChips of={{ customer: run.customer }} />
+            )}
           </Group>
         }
       >
@@ -164,7 +154,7 @@ function RunNotes({ run }: { readonly run: Run }) {
 function IgnoredKeys({ of: keys }: { readonly of: Run["ignored_keys"] }) {
   return (
     <Note
-      tone="waiting"
+      tone="quiet"
       title={
         keys.length === 1
           ? "A key of the trigger was ignored"

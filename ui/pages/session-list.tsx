@@ -1,5 +1,6 @@
-import { Anchor } from "@mantine/core";
+import { Anchor, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
+import { othersOf } from "#domain/customer.ts";
 import type { SessionStatus } from "#domain/credential-session.ts";
 import { SESSION_STATE_NAMES } from "#domain/labels/states.ts";
 import { listCredentialSessions } from "../api/operations.ts";
@@ -11,6 +12,7 @@ import { EmptyState } from "../parts/empty-state.tsx";
 import { Named } from "../parts/named.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pager } from "../parts/pager.tsx";
+import { Mark } from "../parts/run-status.tsx";
 import { References } from "../parts/references.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { StateFilter } from "../parts/state-filter.tsx";
@@ -35,7 +37,7 @@ const COLUMNS: readonly Column<Session>[] = [
           id={id}
           of={name ?? id}
         />
-        <References of={metadata} />
+        <References of={metadata && Object.fromEntries(othersOf(metadata))} />
       </>
     ),
   },
@@ -43,24 +45,58 @@ const COLUMNS: readonly Column<Session>[] = [
     title: "State",
     cell: (session) => <SessionState of={session} />,
   },
-  { title: "Strategy", from: "sm", cell: ({ strategy }) => strategy },
-  { title: "Account", from: "md", cell: ({ account }) => account },
-  { title: "Created", from: "xs", cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: "Customer", from: "sm", cell: ({ customer }) => customer ?? "–" },
   {
-    title: "First opened",
-    from: "md",
-    cell: ({ opened_at: at }) => (at === null ? "not yet" : <Time at={at} />),
+    title: "Link",
+    from: "sm",
+    cell: ({ opened_at: at, completed_at: done, status }) => {
+      if (at !== null)
+        return (
+          <>
+            Opened <Time at={at} isShort />
+          </>
+        );
+      // It was sent without a look at the form.
+      if (done !== null) return "Used";
+      return status === "pending" ? <Mark tone="waiting">Not opened yet</Mark> : "Never opened";
+    },
   },
   {
-    title: "Completed",
-    from: "md",
-    cell: ({ completed_at: at }) => (at === null ? "–" : <Time at={at} />),
+    title: "Created",
+    from: "xs",
+    cell: ({ created_at: at, created_by: by }) => (
+      <>
+        <Time at={at} />
+        {by !== null && (
+          <Text size="xs" c="dimmed">
+            by {by}
+          </Text>
+        )}
+      </>
+    ),
   },
   {
-    title: "Expires",
+    title: "Completed, or expires",
     from: "md",
-    cell: ({ completed_at: done, expires_at: at }) => (done === null ? <Time at={at} /> : "–"),
+    cell: ({ completed_at: done, expires_at: at, credential_id: credential }) =>
+      done === null ? (
+        <>
+          expires <Time at={at} />
+        </>
+      ) : (
+        <>
+          <Time at={done} />
+          {credential !== null && (
+            <Text size="xs" component="div">
+              <Anchor component={Link} href={`/credentials/${credential}`} size="xs">
+                Its credential
+              </Anchor>
+            </Text>
+          )}
+        </>
+      ),
   },
+  { title: "Strategy", from: "md", cell: ({ strategy }) => <span className="no-wrap">{strategy}</span> },
 ];
 
 export function SessionListPage() {

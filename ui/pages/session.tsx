@@ -13,6 +13,7 @@ import { Copyable } from "../parts/copyable.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { LinkIf } from "../parts/link-if.tsx";
+import { MetadataChips } from "../parts/metadata-chips.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { References } from "../parts/references.tsx";
@@ -34,10 +35,13 @@ export function SessionPage() {
         title={data ? (data.name ?? "Session without a label") : "Session"}
         about={
           data && (
-            // Announced when it changes.
-            <output>
-              <SessionState of={data} />
-            </output>
+            <Group gap="xs" align="flex-start">
+              {/* Announced when it changes. */}
+              <output>
+                <SessionState of={data} />
+              </output>
+              {data.customer !== null && <MetadataChips of={{ customer: data.customer }} />}
+            </Group>
           )
         }
       />
@@ -132,7 +136,12 @@ function History({ session }: { readonly session: Session }) {
   const { opened_at: opened, completed_at: completed, expires_at: expires } = session;
   const isOver = completed === null && session.status !== "pending";
   const events: readonly (readonly [text: string, at: string | null])[] = [
-    ["Created: its link was given out", session.created_at],
+    [
+      session.created_by === null
+        ? "Created: its link was given out"
+        : `Created by ${session.created_by}, which was given its link`,
+      session.created_at,
+    ],
     [opened === null ? "The link has not been opened" : "The link was first opened", opened],
     ...(session.sign_in_failed_at === null
       ? []
@@ -164,6 +173,7 @@ function About({ session }: { readonly session: Session }) {
     <Facts
       of={[
         ["ID", <Copyable key="id" text={session.id} shown={shortId(session.id)} name="the ID" />],
+        ["Created by", session.created_by],
         ["Metadata", session.metadata && <References key="metadata" of={session.metadata} />],
         [
           "Credential",

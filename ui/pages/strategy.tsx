@@ -25,6 +25,7 @@ import { Section } from "../parts/section.tsx";
 import { Time } from "../parts/time.tsx";
 import { VersionList } from "../parts/version-list.tsx";
 import { CredentialTable } from "./credential-list.tsx";
+import { useStrategyLogins } from "./strategy-logins.tsx";
 
 type Strategy = AnswerOf<typeof readStrategy>;
 
@@ -104,7 +105,7 @@ function StrategyTabs(props: {
       <Tabs.Panel value="form">
         <Stack gap="xl">
           <Section title="About">
-            <StrategyFacts of={strategy} />
+            <StrategyFacts of={strategy} account={params.account} />
           </Section>
           <Section title="Form preview" isBare>
             <FormPreview document={strategy.yaml} />
@@ -200,14 +201,16 @@ function StrategyCredentials(query: { readonly account: string; readonly strateg
   );
 }
 
-function StrategyFacts({ of: strategy }: { readonly of: Strategy }) {
+function StrategyFacts({ of: strategy, account }: { readonly of: Strategy; readonly account: string }) {
+  const loginsOf = useStrategyLogins();
   return (
     <Facts
       of={[
         ["Version", String(strategy.version)],
         ["Published", <Time key="applied" at={strategy.applied_at} />],
-        ["Published by", strategy.applied_by ?? "CLI"],
+        ["Published by", strategy.applied_by ?? "the command line"],
         ["Login", strategy.login_type],
+        ["Logins at present", <span key="logins">{loginsOf({ account, id: strategy.id })}</span>],
         ["Allowed hosts", strategy.hosts.join(", ") || "none"],
       ]}
     />

@@ -170,6 +170,7 @@ const SINCE = [
 
 function ResendFailed({ webhook }: { readonly webhook: Webhook }) {
   const { may } = useSignedIn();
+  const [search] = useSearchParams();
   const [isAsking, setIsAsking] = useState(false);
   const [hours, setHours] = useState("24");
   const now = useNow();
@@ -182,7 +183,8 @@ function ResendFailed({ webhook }: { readonly webhook: Webhook }) {
       });
     },
   });
-  if (!may("webhook.resend") || webhook.disabled_at !== null) return null;
+  const hasFailed = webhook.recent.given_up > 0 || search.get("state") === "failed";
+  if (!may("webhook.resend") || webhook.disabled_at !== null || !hasFailed) return null;
   const since = new Date(now - Number(hours) * HOUR_MS).toISOString();
   return (
     <Group>

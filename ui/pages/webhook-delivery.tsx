@@ -47,8 +47,9 @@ function DeliveryDetail({ webhook, delivery }: { readonly webhook: Webhook; read
     <Reading of={detail}>
       {({ body, attempts, event_id: id }) => (
         <Stack gap="md">
-          <Text size="xs" c="dimmed" className="any-break">
-            webhook-id: {id}
+          <Text size="sm" c="dimmed" className="any-break">
+            Sent as POST with <code>webhook-id: {id}</code>, the time, and a signature for each attempt, which
+            are not kept.
           </Text>
           <Code block className="any-break" tabIndex={0} aria-label="Content">
             {body === null

@@ -1,4 +1,5 @@
-import { Button, Checkbox, Fieldset, Group, Modal, NativeSelect, Stack, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, Modal, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useState, type FormEvent } from "react";
 import { EVENTS_BY_SUBJECT, OPERATOR_EVENTS, type EventsOfSubject } from "#domain/labels/webhooks.ts";
 import { createWebhook, listAccounts, listWebhooks, updateWebhook } from "../api/operations.ts";
@@ -133,59 +134,93 @@ function Fields(props: {
   );
 }
 
-/** Opens the dialog in which an endpoint's events and description are changed. */
-export function EventsButton({ webhook }: { readonly webhook: Webhook }) {
+interface ChangeProps {
+  readonly webhook: Webhook;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+}
+
+/** The dialog in which an endpoint's URL, events and description are changed. */
+export function ChangeDialog(props: ChangeProps) {
+  return (
+    <Modal
+      opened={props.isOpen}
+      onClose={props.onClose}
+      title="Change the endpoint"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {/* Each time with what it has then. */}
+      {props.isOpen && <ChangeForm {...props} />}
+    </Modal>
+  );
+}
+
+function ChangeForm({ webhook, onClose }: ChangeProps) {
   const subjects = eventsFor(webhook.account);
-  const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
-  const [description, setDescription] = useState("");
+  const [url, setUrl] = useState(webhook.url);
+  const [description, setDescription] = useState(webhook.description);
+  const [chosen, setChosen] = useState(() => typesIn(webhook.events, subjects));
   const changing = useOperation(updateWebhook, {
     changes: [keyOf(listWebhooks)],
-    onDone: () => setChosen(null),
+    onDone: () => {
+      onClose();
+      notifications.show({
+        message:
+          webhook.disabled_at !== null && url !== webhook.url
+            ? "The URL was changed. The endpoint is still disabled: enable it now."
+            : "The endpoint was changed.",
+      });
+    },
   });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    changing.mutate({
+      params: { webhookId: webhook.id },
+      body: {
+        description,
+        events: subscriptionsTo(chosen, subjects),
+        ...(url === webhook.url ? {} : { url }),
+      },
+    });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        {changing.failure && <FailureNote error={changing.failure} />}
+        <TextInput
+          label="URL"
+          description="What waits for the endpoint is sent there, too, signed with the same secret."
+          required
+          type="url"
+          value={url}
+          onChange={(event) => setUrl(event.currentTarget.value)}
+        />
+        <TextInput
+          label="Description"
+          value={description}
+          maxLength={200}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        <EventChoice subjects={subjects} chosen={chosen} onChange={setChosen} />
+        <Group justify="flex-end">
+          <Button type="submit" loading={changing.isPending} disabled={chosen.size === 0}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** Opens it where a URL is the remedy. */
+export function ChangeUrlButton({ webhook }: { readonly webhook: Webhook }) {
+  const [isOpen, setIsOpen] = useState(false);
   return (
     <>
-      <Button
-        variant="default"
-        size="xs"
-        onClick={() => {
-          changing.reset();
-          setDescription(webhook.description);
-          setChosen(typesIn(webhook.events, subjects));
-        }}
-      >
-        Change events
+      <Button size="xs" onClick={() => setIsOpen(true)}>
+        Change the URL
       </Button>
-      <Modal
-        opened={chosen !== null}
-        onClose={() => setChosen(null)}
-        title="Change what the endpoint gets"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Stack gap="md">
-          {changing.failure && <FailureNote error={changing.failure} />}
-          <TextInput
-            label="Description"
-            value={description}
-            maxLength={200}
-            onChange={(event) => setDescription(event.currentTarget.value)}
-          />
-          <EventChoice subjects={subjects} chosen={chosen ?? new Set()} onChange={setChosen} />
-          <Group justify="flex-end">
-            <Button
-              loading={changing.isPending}
-              disabled={chosen === null || chosen.size === 0}
-              onClick={() =>
-                changing.mutate({
-                  params: { webhookId: webhook.id },
-                  body: { description, events: subscriptionsTo(chosen ?? new Set(), subjects) },
-                })
-              }
-            >
-              Save
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
+      <ChangeDialog webhook={webhook} isOpen={isOpen} onClose={() => setIsOpen(false)} />
     </>
   );
 }
@@ -210,7 +245,10 @@ function EventChoice(props: {
     />
   );
   return (
-    <Fieldset legend="Events">
+    <Stack gap="sm" component="fieldset" className="bare-fields" aria-label="Events">
+      <Text size="sm" fw={600} aria-hidden="true">
+        Events
+      </Text>
       <Stack gap="sm">
         {all(typesOf(props.subjects), "All events")}
         {props.subjects.map(({ subject, name, types }) => (
@@ -236,6 +274,6 @@ function EventChoice(props: {
           </Stack>
         ))}
       </Stack>
-    </Fieldset>
+    </Stack>
   );
 }

@@ -14,7 +14,7 @@ import { ShownOnce } from "../parts/shown-once.tsx";
 import { Time } from "../parts/time.tsx";
 import { NewWebhook } from "./webhook-form.tsx";
 import { describeDeath, isDead, type Webhook } from "./webhook-death.ts";
-import { WebhookState } from "./webhook-state.tsx";
+import { DeliveryRate, WebhookState } from "./webhook-state.tsx";
 
 export function WebhookListPage() {
   const { may } = useSignedIn();
@@ -76,8 +76,8 @@ function DeadNote({ of: dead }: { readonly of: readonly Webhook[] }) {
       : `${dead.length} endpoints were disabled, because they failed`;
   return (
     <Note tone="bad" title={title}>
-      {dead.length === 1 ? "Its events are" : "Their events are"} no longer delivered. Repair the receiver
-      first, then enable the endpoint.
+      {dead.length === 1 ? "Its events are" : "Their events are"} no longer delivered. Open{" "}
+      {dead.length === 1 ? "it" : "each"} to change its URL, or to enable it once its receiver is repaired.
       <List size="sm" mt="xs">
         {dead.map((webhook) => (
           <List.Item key={webhook.id}>
@@ -135,9 +135,14 @@ function WebhookTable({ webhooks }: { readonly webhooks: readonly Webhook[] }) {
           ),
         },
         { title: "State", cell: (webhook) => <WebhookState of={webhook} /> },
+        { title: "Newest deliveries", from: "sm", cell: (webhook) => <DeliveryRate of={webhook} /> },
+        {
+          title: "Last delivered",
+          from: "sm",
+          cell: ({ last_delivered_at: at }) => (at === null ? "never" : <Time at={at} isShort />),
+        },
         { title: "Account", from: "sm", cell: ({ account }) => account ?? "none: operators" },
         { title: "Events", from: "md", cell: ({ events }) => <Events of={events} /> },
-        { title: "Created", from: "md", cell: ({ created_at: at }) => <Time at={at} /> },
       ]}
     />
   );

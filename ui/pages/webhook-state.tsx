@@ -1,4 +1,4 @@
-import { List, Text } from "@mantine/core";
+import { SimpleGrid, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ENDPOINT_STATE_NAMES as names, endpointState, type EndpointState } from "#domain/labels/webhooks.ts";
 import { Note } from "../parts/note.tsx";
@@ -44,14 +44,28 @@ export function WebhookState({ of: webhook }: { readonly of: Webhook }) {
   );
 }
 
-/** Why an endpoint gets nothing, and what helps (`children`); nothing where all is well. */
-export function WebhookTrouble({
-  of: webhook,
-  children,
-}: {
+/** Counting stops there. */
+const WAITING_MAX = 10_000;
+
+export const countWaiting = ({ waiting }: Webhook): string =>
+  waiting >= WAITING_MAX ? `${WAITING_MAX.toLocaleString("en")} or more` : waiting.toLocaleString("en");
+
+/** How many of the newest deliveries were made. */
+export function DeliveryRate({ of: { recent } }: { readonly of: Webhook }) {
+  const ended = recent.delivered + recent.given_up;
+  if (ended === 0) return "none has arrived yet";
+  if (recent.given_up === 0) return ended === 1 ? "the last one arrived" : `all of the last ${ended} arrived`;
+  return <Mark tone="bad">{`${recent.given_up} of the last ${ended} given up`}</Mark>;
+}
+
+/** Why an endpoint gets nothing, and what helps; nothing where all is well. */
+export function WebhookTrouble(props: {
   readonly of: Webhook;
-  readonly children: ReactNode;
+  /** What enables it, and what gives it another URL, for those who may. */
+  readonly enable: ReactNode;
+  readonly change: ReactNode;
 }) {
+  const webhook = props.of;
   const { disabled_at: at, disabled_reason: reason, failing_since: since } = webhook;
   if (at !== null && reason !== null)
     return (
@@ -73,16 +87,30 @@ export function WebhookTrouble({
             Every attempt of five days failed, until <Time at={at} />.{" "}
           </>
         )}
-        {reason !== "operator" && "Repair the receiver first, then enable the endpoint."}
-        <List size="sm" my="xs">
-          <List.Item>
-            Events that happened before it was disabled wait, and are sent once it is enabled.
-          </List.Item>
-          <List.Item>
-            Events that happen while it is disabled are not kept for it, and are lost to it.
-          </List.Item>
-        </List>
-        {children}
+        <Waiting of={webhook} /> Events that have happened since are not recorded for it, so nobody can count
+        or resend them: read the runs since then with the API.
+        <SimpleGrid cols={{ base: 1, sm: reason === "operator" ? 1 : 2 }} mt="sm" spacing="lg">
+          {reason !== "operator" && (
+            <div>
+              <Text size="sm" fw={600}>
+                The address has moved, or was taken away
+              </Text>
+              <Text size="sm" mb="xs">
+                Give it the new URL, then enable it. If nobody needs its events any more, delete it.
+              </Text>
+              {props.change}
+            </div>
+          )}
+          <div>
+            <Text size="sm" fw={600}>
+              {reason === "operator" ? "It is wanted again" : "The receiver was repaired"}
+            </Text>
+            <Text size="sm" mb="xs">
+              Enable it, then send a ping to see whether it answers.
+            </Text>
+            {props.enable}
+          </div>
+        </SimpleGrid>
       </Note>
     );
   if (!webhook.has_secret)
@@ -99,4 +127,10 @@ export function WebhookTrouble({
       below show its answers.
     </Note>
   );
+}
+
+function Waiting({ of: webhook }: { readonly of: Webhook }) {
+  if (webhook.waiting === 0) return "No event waits for it.";
+  if (webhook.waiting === 1) return "1 event from before waits, and is sent once it is enabled.";
+  return `${countWaiting(webhook)} events from before wait, and are sent once it is enabled.`;
 }

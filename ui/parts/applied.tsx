@@ -11,7 +11,7 @@ export function Applied({
     <>
       <Time at={of.applied_at} />
       <Text size="xs" c="dimmed">
-        {of.applied_by ?? "by the command line"}
+        by {of.applied_by ?? "the command line, or a token"}
       </Text>
     </>
   );

@@ -1,6 +1,9 @@
 import { Button, Code } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 
+/** Shown on one line with its button. */
+const SHORT = 24;
+
 /** An id that people paste elsewhere. */
 export function Copyable(props: {
   readonly text: string;
@@ -11,7 +14,7 @@ export function Copyable(props: {
   const { text, name, shown = text } = props;
   const clipboard = useClipboard({ timeout: 1_500 });
   return (
-    <span>
+    <span className={shown.length < SHORT ? "no-wrap" : ""}>
       <Code title={text}>{shown}</Code>{" "}
       <Button
         size="compact-xs"

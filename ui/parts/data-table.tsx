@@ -6,6 +6,8 @@ export interface Column<Row> {
   readonly title: string;
   /** The minimum width at which a table has room for it; undefined: always. On a phone a row is a card, and has all of them. */
   readonly from?: "xs" | "sm" | "md";
+  /** Whether its cells are numbers, to be compared by their ends. */
+  readonly isFigure?: boolean;
   readonly cell: (row: Row) => ReactNode;
 }
 
@@ -42,8 +44,13 @@ export function DataTable<Row>(props: {
       >
         <Table.Thead {...AS.rowgroup}>
           <Table.Tr {...AS.row}>
-            {columns.map(({ title, from }) => (
-              <Table.Th key={title} {...AS.columnheader} data-from={from}>
+            {columns.map(({ title, from, isFigure }) => (
+              <Table.Th
+                key={title}
+                {...AS.columnheader}
+                data-from={from}
+                className={isFigure === true ? "figure" : ""}
+              >
                 {title}
               </Table.Th>
             ))}
@@ -52,8 +59,14 @@ export function DataTable<Row>(props: {
         <Table.Tbody {...AS.rowgroup}>
           {props.rows.map((row) => (
             <Table.Tr key={props.keyOf(row)} {...AS.row}>
-              {columns.map(({ title, from, cell }) => (
-                <Table.Td key={title} {...AS.cell} className="any-break" data-title={title} data-from={from}>
+              {columns.map(({ title, from, isFigure, cell }) => (
+                <Table.Td
+                  key={title}
+                  {...AS.cell}
+                  className={isFigure === true ? "figure" : "any-break"}
+                  data-title={title}
+                  data-from={from}
+                >
                   <div>{cell(row)}</div>
                 </Table.Td>
               ))}

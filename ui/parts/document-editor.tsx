@@ -8,6 +8,7 @@ import type { AnswerOf } from "../api/request.ts";
 import type { EditorProblem } from "./code-editor.tsx";
 import { FailureNote } from "./failure-note.tsx";
 import { Loading } from "./loading.tsx";
+import styles from "./document-editor.module.css";
 import { PublishDialog } from "./publish-dialog.tsx";
 
 const CodeEditor = lazy(async () => ({ default: (await import("./code-editor.tsx")).CodeEditor }));
@@ -66,38 +67,48 @@ export function DocumentEditor(props: EditorProps) {
   return (
     <Stack gap="md">
       {isDraft && <DraftNote base={base.version} version={props.of.version} onDiscard={discard} />}
-      <Suspense fallback={<Loading what="Loading the editor" />}>
-        <CodeEditor
-          // Restarts with another text: that of a newer version or with other comments, or after the draft was discarded.
-          key={`${base.version} ${discarded} ${base.text}`}
-          label={props.label}
-          initial={text}
-          problems={marks}
-          schema={schema.data ?? null}
-          onChange={setText}
-          goTo={goTo}
-        />
-      </Suspense>
-      {checked.error && <FailureNote error={checked.error} />}
-      <Group justify="space-between" gap="sm">
-        <Text size="sm" component="output">
-          <span>{isChecked ? describe(problems.length, warnings.length) : "Checking…"}</span>
-          {isChecked && problems.length === 0 && !isDraft && ", and the same as the published version"}
-          {isChecked && problems.length > 0 && ". Correct them to publish"}
-        </Text>
-        <Button disabled={!isChecked || problems.length > 0 || !isDraft} onClick={() => setIsAsking(true)}>
-          Publish…
-        </Button>
-      </Group>
-      {problems.length > 0 && (
-        <Problems label="Problems" problems={problems} onGo={(problem) => setGoTo({ ...problem })} />
-      )}
-      {warnings.length > 0 && (
-        <Problems label="Warnings" problems={warnings} onGo={(problem) => setGoTo({ ...problem })} />
-      )}
-      {checked.data?.documents.map((document) => (
-        <div key={`${document.kind} ${document.id}`}>{props.children(document, typed)}</div>
-      ))}
+      {/* One can see what one types. */}
+      <div className={styles["beside"]}>
+        <Stack gap="md">
+          <Suspense fallback={<Loading what="Loading the editor" />}>
+            <CodeEditor
+              // Restarts with another text: that of a newer version or with other comments, or after the draft was discarded.
+              key={`${base.version} ${discarded} ${base.text}`}
+              label={props.label}
+              initial={text}
+              problems={marks}
+              schema={schema.data ?? null}
+              onChange={setText}
+              goTo={goTo}
+            />
+          </Suspense>
+          {checked.error && <FailureNote error={checked.error} />}
+          <Group justify="space-between" gap="sm">
+            <Text size="sm" component="output">
+              <span>{isChecked ? describe(problems.length, warnings.length) : "Checking…"}</span>
+              {isChecked && problems.length === 0 && !isDraft && ", and the same as the published version"}
+              {isChecked && problems.length > 0 && ". Correct them to publish"}
+            </Text>
+            <Button
+              disabled={!isChecked || problems.length > 0 || !isDraft}
+              onClick={() => setIsAsking(true)}
+            >
+              Publish…
+            </Button>
+          </Group>
+          {problems.length > 0 && (
+            <Problems label="Problems" problems={problems} onGo={(problem) => setGoTo({ ...problem })} />
+          )}
+          {warnings.length > 0 && (
+            <Problems label="Warnings" problems={warnings} onGo={(problem) => setGoTo({ ...problem })} />
+          )}
+        </Stack>
+        <div className={styles["preview"]}>
+          {checked.data?.documents.map((document) => (
+            <div key={`${document.kind} ${document.id}`}>{props.children(document, typed)}</div>
+          ))}
+        </div>
+      </div>
       <PublishDialog
         text={isAsking ? text : null}
         baseVersion={isNamed(checked.data, props.of) ? base.version : 0}

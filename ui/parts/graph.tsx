@@ -15,8 +15,9 @@ export interface NodeOfRun {
   /** Its state, as text and as a tone. */
   readonly state: string;
   readonly tone: string;
-  /** Records of its output; null: not known. */
+  /** Records of its output, and those with errors; null: not known. */
   readonly records: number | null;
+  readonly errors: number | null;
 }
 
 interface GraphProps {
@@ -166,6 +167,9 @@ function NodeBox(props: {
       {of && (
         <span className={styles["state"]} data-tone={of.tone}>
           {of.state}
+          {of.errors !== null && of.errors > 0 && (
+            <span className={styles["wrong"]}>, {of.errors.toLocaleString("en")} with errors</span>
+          )}
         </span>
       )}
     </>

@@ -1,4 +1,4 @@
-import { Button, PasswordInput, Stack } from "@mantine/core";
+import { Button, Group, PasswordInput, Stack } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 import { changePassword, listOwnSessions } from "../api/operations.ts";
 import { keyOf, setMe, useOperation } from "../api/queries.ts";
@@ -42,9 +42,11 @@ export function PasswordForm({ onDone }: { readonly onDone?: () => void }) {
           onChange={(event) => setNext(event.currentTarget.value)}
           visibilityToggleButtonProps={{ "aria-label": "Show the new password" }}
         />
-        <Button type="submit" variant="default" loading={changing.isPending}>
-          Change password
-        </Button>
+        <Group>
+          <Button type="submit" variant="default" loading={changing.isPending}>
+            Change password
+          </Button>
+        </Group>
       </Stack>
     </form>
   );

@@ -28,12 +28,12 @@ const COLUMNS: readonly Column<Versions["items"][number]>[] = [
   {
     title: "Version",
     cell: ({ version, is_in_force: isInForce }) => (
-      <>
+      <Group gap="sm">
         <Text size="sm" fw={600}>
           {version}
         </Text>
         {isInForce && <Mark tone="good">{CURRENT_VERSION_NAME}</Mark>}
-      </>
+      </Group>
     ),
   },
   {

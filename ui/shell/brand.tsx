@@ -6,6 +6,7 @@ export function Brand() {
       <svg width="28" height="28" viewBox="0 0 32 32" aria-hidden="true">
         <rect width="32" height="32" rx="8" fill="#0b7285" />
         <path
+          transform="translate(3.6 2) scale(.87)"
           fill="none"
           stroke="#fff"
           strokeWidth="2.6"

@@ -161,3 +161,27 @@ const LOGIN_PLACE = /^strat_[\w-]+: (?:login step \d+ \([^)]*\): )?/;
 
 /** A failed login without its place, for a line that has room for what happened alone. */
 export const withoutLoginPlace = (detail: string): string => detail.replace(LOGIN_PLACE, "");
+
+/** Why a run failed, for one line of a list: what happened, without the place, which the run's page has. */
+export const failureLine = (detail: string): string =>
+  withoutLoginPlace(withoutLockRemedy(detail))
+    .replace(/^Node [\w-]+: /, "")
+    .replace(/ \(\d+ rejected logins? in a row[^)]*\)/, "")
+    .replace(/^expected status (\d+), got (\d+)/, "Answered $2, not $1")
+    .replace(/^The value is not JSON/, "Not valid JSON")
+    .replace(/\.$/, "");
+
+/** The state of a run in lists: a completed one may have passed on records with errors. */
+export function runOutcomeName(run: {
+  readonly status: RunStatus;
+  readonly progress_step: string;
+  readonly failure: string | null;
+  readonly is_sign_in: boolean;
+  readonly records_with_errors: number | null;
+}): string {
+  if (run.is_sign_in && run.failure === "login") return "Login refused at sign-in";
+  if (run.failure !== null) return failureName(run.failure);
+  const wrong = run.records_with_errors ?? 0;
+  const state = runStateName(run.status, run.progress_step);
+  return wrong === 0 ? state : `${state}, ${wrong.toLocaleString("en")} with errors`;
+}
