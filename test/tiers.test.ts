@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { makeBatches } from "./batches.ts";
 import { missingInAll, tooSlow, unended, type KeptRun } from "./report-run.ts";
@@ -51,6 +52,21 @@ test("a file that changes its process for good has one of its own", () => {
     changing.filter((file) => !(file in OWN_PROCESS)),
     [],
   );
+});
+
+test("a rejection that nobody handles fails the run, though no test is told of it", () => {
+  const first = JSON.stringify(join(root, "test/untracked-promises.ts"));
+  const program = `await import(${first});
+    const { test } = await import("node:test");
+    test("goes on", async () => void Promise.reject(new Error("lost")));`;
+  const arguments_ = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", program];
+  const { status, stdout, stderr } = spawnSync(process.execPath, arguments_, {
+    encoding: "utf8",
+    env: { ...process.env, NODE_TEST_CONTEXT: "" },
+  });
+  assert.match(stdout, /pass 1/);
+  assert.match(stderr, /Nobody has handled a rejection: Error: lost/);
+  assert.equal(status, 1, stdout);
 });
 
 test("an enumeration runs whole in the tier `all`, and in the fast one its representatives, never none", () => {
