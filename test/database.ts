@@ -78,6 +78,16 @@ async function clone(template: string, options: { max?: number }): Promise<TestD
 
 /** Makes the template of the present migrations when the server does not have it yet; gives its name. */
 export async function prepareTemplate(source: DatabaseSource): Promise<string> {
+  const url = urlOf(source);
+  let template = templates.get(url);
+  if (template === undefined) templates.set(url, (template = makeTemplate(source)));
+  return await template;
+}
+
+/** By server. */
+const templates = new Map<string, Promise<string>>();
+
+async function makeTemplate(source: DatabaseSource): Promise<string> {
   const migrations = await readMigrations(migrationsFolder);
   const hash = createHash("sha256").update(
     JSON.stringify(migrations.map(({ file, sha256 }) => [file, sha256])),
@@ -93,16 +103,36 @@ export async function prepareTemplate(source: DatabaseSource): Promise<string> {
       const draft = `${name}_draft`;
       await db.query(`drop database if exists ${draft} with (force)`);
       await db.query(`create database ${draft}`);
-      const target = openPool(onDatabase(source, draft), { applicationName: "latchkey-test", ...patience });
-      try {
+      await onDraft(onDatabase(source, draft), async (target) => {
         await migrateAll(target);
-      } finally {
-        await target.end();
-      }
+        await settleCatalogs(target);
+      });
+      // The first connection after that leaves a file that the first one to each clone would have to make.
+      await onDraft(onDatabase(source, draft), async (target) => void (await target.query("select 1")));
       await db.query(`alter database ${draft} rename to ${name}`);
     });
   });
   return name;
+}
+
+async function onDraft(source: DatabaseSource, work: (target: Database) => Promise<void>): Promise<void> {
+  const target = openPool(source, { applicationName: "latchkey-test", ...patience });
+  try {
+    await work(target);
+  } finally {
+    await target.end();
+  }
+}
+
+/**
+ * Marks the rows of the catalogs as committed, which each clone would do for itself, page by page, with a copy of each page in the log. Our own
+ * tables stay as they are: once vacuumed, statements on them would be planned otherwise than in a new installation.
+ */
+async function settleCatalogs(db: Database): Promise<void> {
+  const catalogs = await db.query<{ name: string }>(
+    "select oid::regclass::text as name from pg_class where relkind = 'r' and relnamespace = 'pg_catalog'::regnamespace",
+  );
+  for (const { name } of catalogs) await db.query(`vacuum ${name}`);
 }
 
 /** As a start of the service does it. */
@@ -149,16 +179,22 @@ async function dropLeftOvers(db: Database): Promise<void> {
 }
 
 async function withMaintenance<T>(source: DatabaseSource, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = openPool(onDatabase(source, "postgres"), {
-    applicationName: "latchkey-test",
-    max: 2,
-    ...patience,
-  });
-  try {
-    return await work(db);
-  } finally {
-    await db.end();
+  return await work(maintenanceOf(onDatabase(source, "postgres")));
+}
+
+/** One pool for each server, as long as the process lives: a connection costs as much as what is asked on it. */
+const maintenance = new Map<string, Database>();
+
+function maintenanceOf(source: DatabaseSource): Database {
+  const url = urlOf(source);
+  let db = maintenance.get(url);
+  if (db === undefined) {
+    db = openPool(source, { applicationName: "latchkey-test", max: 2, ...patience });
+    // What is idle keeps no process from its end.
+    db.pool.options.allowExitOnIdle = true;
+    maintenance.set(url, db);
   }
+  return db;
 }
 
 function onDatabase(source: DatabaseSource, database: string): DatabaseSource {
