@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { must } from "#lib/assert.ts";
 import { openProgram } from "../browser/program.ts";
 import { submitHostedForm } from "../caller.ts";
@@ -23,6 +24,8 @@ const FENCES: readonly Fence[] = [...PAGE.matchAll(/^```(\w+) ?(.*)\n([\s\S]*?)^
   ([, language, word, text]) => ({ language: must(language, ""), word: word ?? "", text: must(text, "") }),
 );
 const TRIES = 600;
+/** Each of them starts a shell and curl. */
+const TRY_EACH_MS = 200;
 /** What the reader copies from an answer, by the name under which the page keeps it. */
 const COPIED: Readonly<Record<string, RegExp>> = {
   KEY: /lk_[0-9A-Za-z_]+/,
@@ -92,6 +95,7 @@ test("the tutorial's files and commands do what it shows", needsCurl, async () =
       const until = /^until=(.+)/.exec(fence.word)?.[1];
       if (until === undefined || stdout.includes(`"${until}"`) || tries > TRIES)
         return `${stdout}\n${stderr}`;
+      await sleep(TRY_EACH_MS);
     }
   };
 

@@ -90,14 +90,15 @@ async function during<T>(
   return result;
 }
 
+/** Enough to meet every limit; each of them costs as long as an operator waits. */
+const STRANGERS = 12;
+
 const floods = {
   "from the operator's own address": {
-    atOnce: 24,
     ask: (index: number) =>
       attempt("203.0.113.1", { email: `name-${index}@a`, password: "x", code: "000000" }),
   },
   "from addresses without an end": {
-    atOnce: 24,
     ask: (index: number) =>
       attempt(addressOf(index), { email: `name-${index % 9}@a`, password: "x", code: "000000" }),
   },
@@ -137,13 +138,13 @@ async function signsIn(
 }
 
 describe("M4: while a flood runs, password and second factor open the door", () => {
-  for (const [what, { atOnce, ask }] of Object.entries(floods))
-    test(what, async () => void (await signsIn("203.0.113.1", ask, atOnce)));
+  for (const [what, { ask }] of Object.entries(floods))
+    test(what, async () => void (await signsIn("203.0.113.1", ask, STRANGERS)));
 
   const onName = (index: number, { email }: Someone): Promise<OperatorAnswer> =>
     attempt(addressOf(index), { email, password: "x", ...(index % 2 === 0 ? { code: "000000" } : {}) });
 
-  test("on the operator's own name", async () => void (await signsIn("203.0.113.2", onName, 24)));
+  test("on the operator's own name", async () => void (await signsIn("203.0.113.2", onName, STRANGERS)));
 
   testInAll("the three above, without the clock", "within 5 s in each case", {}, async () => {
     const times = [
