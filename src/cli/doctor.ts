@@ -160,27 +160,15 @@ async function listAdvice(composition: Composition, db: Database): Promise<reado
         ]
       : [];
   const { describePurgeLag } = await import("#actions/runs/purge-runs.ts");
-  const { describeDeliveryLag } = await import("#actions/upkeep/describe-delivery-lag.ts");
+  const { listMachineAdvice } = await import("./doctor-machine.ts");
   return [
     ...url,
     ...(await describePurgeLag(db)),
-    ...(await describeDeliveryLag(db)),
-    ...(await describeBrowserLine(db)),
+    ...(await listMachineAdvice(db, composition.config().dataDir)),
     ...(await listSecretConditions(db)).map(describeSecretCondition),
     ...(await listPlainHosts(db)).map(describePlain),
     ...(await listKeysWithoutScopes(db)),
     ...(await listFullAccounts(db, composition.config().quotas)),
-  ];
-}
-
-/** Runs hold nothing while they wait for a browser, so nothing else shows that none will come. */
-async function describeBrowserLine(db: Database): Promise<readonly string[]> {
-  const { countBrowserLine } = await import("#db/runs/browser-line.ts");
-  const { runs, isMissing } = await countBrowserLine(db);
-  if (runs === 0 || !isMissing) return [];
-  return [
-    `${runs === 1 ? "one run waits" : `${runs} runs wait`} for a browser, and no worker has one. Install Chromium where a worker runs (on Debian ` +
-      "and Ubuntu: apt install chromium-headless-shell), or set LATCHKEY_BROWSER to the path of one",
   ];
 }
 

@@ -170,6 +170,11 @@ export const metrics = {
     "Requests to other systems through the egress gate, by result.",
     ["result"],
   ),
+  webhookAttempts: counter(
+    "latchkey_webhook_attempts_total",
+    "Attempts of this process to deliver an event to a webhook endpoint, by result.",
+    ["result"],
+  ),
   takenOver: counter("latchkey_runs_taken_over_total", "Runs taken over from dead workers.", []),
   storeFailures: counter(
     "latchkey_store_failures_total",

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { describeMachine, listMachineAdvice, type MachineState } from "#cli/doctor-machine.ts";
 import { must } from "#lib/assert.ts";
 import { connect, openCaller, type Caller } from "../caller.ts";
+import { moveClock, REAL_TIME, setClock } from "../clock.ts";
 import { install, type CommandResult, type Installation } from "../service.ts";
 import { putStrategyInForce } from "../in-force.ts";
 import { latchkey, newFolder } from "./program.ts";
@@ -55,6 +57,38 @@ describe("doctor", () => {
     const advice = /the role \S+ of DATABASE_URL is a superuser/;
     assert.match(stdout, new RegExp(`look +${advice.source}`));
     assert.match(installation.logs(), advice);
+  });
+
+  test("a database whose clock differs from this machine's is named; disks, connections and what waits, too", async () => {
+    const { db } = installation.database;
+    await moveClock(db, "1 hour");
+    const advice = await listMachineAdvice(db, installation.dataFolder);
+    await setClock(db, REAL_TIME);
+    assert.ok(
+      advice.some((line) => /the database's clock is 3(599|600) s ahead of this machine's/.test(line)),
+      advice.join("\n"),
+    );
+    const well: MachineState = {
+      skewMs: -4_000,
+      connections: 80,
+      connectionsMax: 100,
+      disk: { freeBytes: 10, sizeBytes: 100 },
+      oldestSeconds: 600,
+      deliveryLagMs: 60_000,
+    };
+    assert.deepEqual(describeMachine(well), []);
+    const ill = [
+      [{ skewMs: -6_000 }, /6 s behind this machine's/],
+      [{ connections: 81 }, /81 of the database's 100 connections/],
+      [{ disk: { freeBytes: 9_000_000, sizeBytes: 100_000_000 } }, /has 9 MB left/],
+      [{ oldestSeconds: 660 }, /waited 11 min for a place/],
+      [{ deliveryLagMs: 181_000 }, /due for 3 min/],
+    ] as const;
+    for (const [change, line] of ill) {
+      const [found = "", ...others] = describeMachine({ ...well, ...change });
+      assert.match(found, line);
+      assert.deepEqual(others, []);
+    }
   });
 
   test("keys from before there were scopes are named, with the way to narrow them; a full account, too", async () => {

@@ -20,6 +20,7 @@ import type { AuditKeys } from "#lib/audit-keys.ts";
 import { failpoint } from "#lib/failpoint.ts";
 import type { Hmac } from "#lib/hmac.ts";
 import { inLanes } from "#lib/lanes.ts";
+import { metrics } from "#lib/metrics.ts";
 import { openWebhookSigner } from "#lib/webhook-signature.ts";
 import { webhookSecretBinding } from "#vault/binding.ts";
 import type { Vault } from "#vault/vault.ts";
@@ -171,12 +172,17 @@ async function attemptAll(
     together,
     async (delivery) => {
       const attempt = await attemptDelivery(services, destination, delivery, stopped);
+      metrics.webhookAttempts.add({ result: resultOf(attempt) });
       fails ||= !attempt.isDelivered && !attempt.isOwnFault;
       return attempt;
     },
     () => fails || isOver(),
   );
 }
+
+/** As a label of the metrics. */
+const resultOf = ({ isDelivered, isOwnFault }: Attempt): string =>
+  isDelivered ? "delivered" : isOwnFault ? "stopped" : "failed";
 
 /** By the endpoint's secrets, the current one first. `opened`: those of earlier batches, by the ids of their secrets. */
 async function openSigners(
