@@ -1,9 +1,11 @@
 // docs/decisions/0026: a COMMIT whose answer is lost with its server is not taken for done because another transaction has the same id.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Database } from "#db/connection/pool.ts";
+import { openPool, type Database } from "#db/connection/pool.ts";
 import { startOwnDatabase, type OwnDatabase } from "../flow/own-database.ts";
 import { eventually } from "../eventually.ts";
+import { startCommitProxy } from "../idempotency/commit-proxy.ts";
+import { testInAll } from "../tiers.ts";
 
 const TRIES_MAX = 10;
 
@@ -57,3 +59,33 @@ for (const [what, die] of Object.entries(DEATHS)) {
     assert.deepEqual(await db.query("select n from one"), []);
   });
 }
+
+testInAll(
+  "COMMITs that are cut before and behind a pooler are left to this tier, too (flow/pgbouncer)",
+  "through a pooler, a connection that outlives its server settles the COMMITs of the next one",
+  {},
+  async () => {
+    await using own = await startOwnDatabase();
+    const { db, connectionString } = own.database;
+    await db.query("create table one (n int)");
+    const proxy = await startCommitProxy(connectionString, { cuts: "any" });
+    const source = { connectionString: proxy.url, direct: connectionString };
+    const pooled = openPool(source, { applicationName: "pooled", max: 2 });
+    const insert = async (n: number): Promise<void> =>
+      await pooled.transaction(async (tx) => void (await tx.query("insert into one values ($1)", [n])), {
+        settle: true,
+      });
+    try {
+      await insert(1);
+      // What a server that was started again looks like, to a connection that a pooler has kept.
+      await db.query("select pg_stat_reset_shared('wal')");
+      proxy.start(1);
+      await insert(2);
+      assert.deepEqual(proxy.cuts, { after: 1, late: 0, before: 0 });
+    } finally {
+      await pooled.end();
+      await proxy.close();
+    }
+    assert.deepEqual(await db.query("select n from one order by n"), [{ n: 1 }, { n: 2 }]);
+  },
+);
