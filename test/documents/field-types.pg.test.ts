@@ -93,7 +93,7 @@ const REFUSED: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] 
   [{ ...GOOD, region: "asia" }, /Region must be one of the choices/],
   [{ ...GOOD, region: "" }, /Region is required/],
   [{ ...GOOD, shop: "shop.example" }, /Shop address must be a web address/],
-  [{ region: "us", shop: GOOD.shop }, /I may do this must be ticked/],
+  [{ region: "us", shop: GOOD.shop }, /Tick the box to confirm: I may do this/],
   [{ ...GOOD, pem: "a\0b" }, /Key file is not a text file/],
   [{ ...GOOD, pem: "x".repeat(66_000) }, /Key file is too large/],
   [{ ...GOOD, "extra.2.value": "QXZ1" }, /Extra headers: a header has a value but no name/],

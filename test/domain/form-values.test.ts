@@ -29,7 +29,7 @@ suite("required and optional", () => {
   for (const type of FIELD_TYPES) {
     test(`${type}: missing or empty is an error only where it is required`, () => {
       for (const typed of [undefined, ""]) {
-        const expected = type === "checkbox" ? { error: "Value must be ticked." } : required;
+        const expected = type === "checkbox" ? { error: "Tick the box to confirm: Value" } : required;
         assert.deepEqual(check({ type }, typed), expected);
         assert.equal(check({ type, required: false }, typed), undefined);
       }

@@ -71,6 +71,16 @@ test("every state that has a heading of its own was looked at", () => {
   assert.deepEqual(missed, []);
 });
 
+test("an answer that can't tell the sender is shown below the one that the frame began with, in their colour", async () => {
+  await using visitor = await openVisitor(browser);
+  const frame = await must(EMBEDDED_STATES["problem"], "the state")(visitor.page, stage, "en");
+  assert.match(await frame.locator("main .brand").innerText(), /Acme Bookkeeping/);
+  const filled = await frame
+    .locator("body")
+    .evaluate("getComputedStyle(document.querySelector('main button')).backgroundColor");
+  assert.equal(filled, "rgb(31, 111, 84)");
+});
+
 test("a frame that waits in vain can be closed", async () => {
   await using visitor = await openVisitor(browser);
   const { page } = visitor;

@@ -24,8 +24,24 @@ export interface EmbeddedStage extends AsyncDisposable {
 /** What end users read of all of them. */
 const PURPOSE = {
   en: "Acme Bookkeeping reads your invoices there each night, and changes nothing.",
+  fr: "Acme Bookkeeping y lit vos factures chaque nuit et ne change rien.",
   ar: "تقرأ جهة Acme Bookkeeping فواتيرك هناك كل ليلة، ولا تغيّر شيئًا.",
 };
+
+const FRENCH: Readonly<Record<string, string>> = {
+  "Email address": "Adresse e-mail",
+  Password: "Mot de passe",
+};
+
+/** A strategy as its end users read it, in French too. */
+function withPurpose(document: string): string {
+  const strategy = JSON.parse(document) as { readonly fields: readonly { readonly label: string }[] };
+  const fields = strategy.fields.map((field) => ({
+    ...field,
+    label: { en: field.label, fr: FRENCH[field.label] ?? field.label },
+  }));
+  return JSON.stringify({ ...strategy, fields, description: PURPOSE });
+}
 
 /** A strategy whose end users sign in at the target. */
 const signInDocument = (target: string): string =>
@@ -77,11 +93,7 @@ export async function setUpEmbeddedStates(): Promise<EmbeddedStage> {
   await embedded.installation.apply(
     JSON.stringify({ account: "acme", name: "Acme Inc.", allowed_origins: [app.origin], branding }),
   );
-  await embedded.installation.apply(
-    ...[portalStrategy, ledgerStrategy].map((document) =>
-      JSON.stringify({ ...(JSON.parse(document) as object), description: PURPOSE }),
-    ),
-  );
+  await embedded.installation.apply(...[portalStrategy, ledgerStrategy].map(withPurpose));
   await serveHostPage(app, embedded.service.url);
   return {
     embedded,

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { load } from "cheerio";
 import { acmeDocument, GOOD, RETURN_ORIGIN, type Hosted } from "./hosted-setup.ts";
-import { brandedAcme, drawLogo, setUpStates } from "./hosted-states.ts";
+import { BROKEN_CLOCK, brandedAcme, drawLogo, setUpStates } from "./hosted-states.ts";
 import { csrfOf, send, submit } from "./form-visitor.ts";
+import { PASSWORD, STRATEGY } from "./tried-login-stage.ts";
 
 let hosted: Hosted;
 before(async () => {
@@ -161,6 +162,36 @@ test("every end of a session has the customer's name, and the way back to the pa
   await hosted.setClock(`timestamptz '${late.expires_at}'`);
   try {
     await endsOf(410, await send(late.hosted_url));
+  } finally {
+    await hosted.setClock();
+  }
+});
+
+test("a fault says whether the login was saved, as far as it is known", async () => {
+  const { db } = hosted.installation.database;
+  const saidOf = async (strategy_id: string, values: Record<string, string>): Promise<string> => {
+    const { hosted_url } = await hosted.session({ strategy_id });
+    const csrf = csrfOf((await send(hosted_url)).text);
+    await db.query("alter table credential rename to credential_away");
+    try {
+      const answer = await submit(hosted_url, values, { csrf });
+      assert.equal(answer.status, 500);
+      return load(answer.text)("main").text();
+    } finally {
+      await db.query("alter table credential_away rename to credential");
+    }
+  };
+  // The session is still pending: the submit that would have completed it has failed.
+  assert.match(await saidOf("strat_portal", GOOD), /Acme Bookkeeping.*Nothing was saved\./s);
+  // One that is tried first may be on its way.
+  const tried = await saidOf(STRATEGY, { username: "ada", password: PASSWORD });
+  assert.match(tried, /If the link then says that it has already been used, your login was saved/);
+  // Nothing had been begun.
+  const { hosted_url } = await hosted.session();
+  await hosted.setClock(BROKEN_CLOCK);
+  try {
+    const answer = await submit(hosted_url, GOOD, { csrf: "x" });
+    assert.match(load(answer.text)("main").text(), /Nothing was saved\./);
   } finally {
     await hosted.setClock();
   }

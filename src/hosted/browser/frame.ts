@@ -56,6 +56,8 @@ let watched = 0;
 /** What was typed last and is not secret, for the form after a login that the target refused. */
 let kept = new URLSearchParams();
 let expiry = 0;
+/** Who asks, as the frame said at first: an answer that can't tell, such as one of a fault, is shown below it. */
+const sender = place.querySelector(".brand");
 
 async function ask(step: string, body: URLSearchParams | FormData, query = ""): Promise<Answer | null> {
   try {
@@ -157,6 +159,7 @@ function showOffline(): void {
 
 function render(html: string, moveFocus: boolean): void {
   place.innerHTML = policy.createHTML(html) as string;
+  if (sender && !place.querySelector(".pair")) place.querySelector("main")?.prepend(sender.cloneNode(true));
   const form = place.querySelector<HTMLFormElement>("form.connect");
   if (form) {
     improveForm(form);

@@ -167,7 +167,8 @@ export const de: Texts = {
   frame_refused:
     "Die Anmeldung wurde dort abgebrochen oder abgelehnt. Es wurde nichts gespeichert. Sie können es unten erneut versuchen oder abbrechen.",
   frame_expired_heading: "Die Zeit dafür ist abgelaufen",
-  frame_expired: "Hier kann nichts mehr eingegeben werden. Bitte schließen Sie dies und beginnen Sie neu.",
+  frame_expired:
+    "Hier kann nichts mehr eingegeben werden, und es wurde nichts weiter gespeichert. Bitte schließen Sie dies und beginnen Sie neu.",
   frame_used_heading: "Das ist schon erledigt",
   frame_used: "Ihre Zugangsdaten sind bereits angekommen. Hier ist nichts mehr zu tun.",
   frame_limit_heading: "Zu viele Versuche",

@@ -150,7 +150,8 @@ export const en = {
   frame_refused:
     "The sign-in was cancelled or refused there. Nothing was saved. You can try again below, or cancel.",
   frame_expired_heading: "Your time to complete this has run out",
-  frame_expired: "Nothing more can be entered here. Please close this and start again.",
+  frame_expired:
+    "Nothing more can be entered here, and nothing more was saved. Please close this and start again.",
   frame_used_heading: "This is already done",
   frame_used: "Your login was received before. Nothing is left to do here.",
   frame_limit_heading: "Too many attempts",
@@ -158,7 +159,7 @@ export const en = {
     "This form was sent too often, so it takes nothing more. Nothing more was saved. Close it and start again: you don’t have to wait.",
   frame_unknown_heading: "This can't be opened",
   frame_unknown:
-    "It belongs to another page, or is no longer valid. Nothing was saved. Close it, load the page again and start anew.",
+    "It belongs to another page, or is no longer valid. Nothing was saved. Close it, reload the page and start again.",
   frame_problem: "Nothing more was saved. Please try again in a minute.",
   offline_heading: "The connection was lost",
   offline: "Please check your internet connection and try again.",

@@ -156,7 +156,8 @@ export const es: Texts = {
   frame_refused:
     "El inicio de sesión se canceló o se rechazó allí. No se ha guardado nada. Puede intentarlo de nuevo abajo o cancelar.",
   frame_expired_heading: "El tiempo se ha agotado",
-  frame_expired: "Ya no se puede introducir nada aquí. Cierre esto y empiece de nuevo.",
+  frame_expired:
+    "Ya no se puede introducir nada aquí y no se ha guardado nada más. Ciérrelo y empiece de nuevo.",
   frame_used_heading: "Esto ya está hecho",
   frame_used: "Sus datos de acceso ya se recibieron. Aquí no queda nada por hacer.",
   frame_limit_heading: "Demasiados intentos",

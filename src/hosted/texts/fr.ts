@@ -161,7 +161,8 @@ export const fr: Texts = {
   frame_refused:
     "La connexion y a été annulée ou refusée. Rien n’a été enregistré. Vous pouvez réessayer ci-dessous ou annuler.",
   frame_expired_heading: "Le délai est écoulé",
-  frame_expired: "Plus rien ne peut être saisi ici. Veuillez fermer et recommencer.",
+  frame_expired:
+    "Plus rien ne peut être saisi ici, et rien de plus n’a été enregistré. Veuillez fermer et recommencer.",
   frame_used_heading: "C’est déjà fait",
   frame_used: "Vos identifiants ont déjà été reçus. Il n’y a plus rien à faire ici.",
   frame_limit_heading: "Trop de tentatives",

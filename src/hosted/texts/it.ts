@@ -153,7 +153,7 @@ export const it: Texts = {
   frame_refused:
     "L’accesso è stato annullato o rifiutato. Non è stato salvato nulla. Puoi riprovare qui sotto o annullare.",
   frame_expired_heading: "Il tempo è scaduto",
-  frame_expired: "Qui non si può più inserire nulla. Chiudi e ricomincia.",
+  frame_expired: "Qui non si può più inserire nulla e non è stato salvato altro. Chiudi e ricomincia.",
   frame_used_heading: "È già fatto",
   frame_used: "I tuoi dati di accesso sono già stati ricevuti. Qui non resta altro da fare.",
   frame_limit_heading: "Troppi tentativi",

@@ -156,7 +156,8 @@ export const ja: Texts = {
   frame_refused:
     "ログインが中止されたか、拒否されました。何も保存されていません。下からもう一度試すか、キャンセルしてください。",
   frame_expired_heading: "時間切れです",
-  frame_expired: "ここではもう入力できません。閉じて、最初からやり直してください。",
+  frame_expired:
+    "ここではもう入力できません。ほかには何も保存されていません。閉じて、最初からやり直してください。",
   frame_used_heading: "すでに完了しています",
   frame_used: "ログイン情報はすでに受け取りました。ここで行うことはもうありません。",
   frame_limit_heading: "試行回数が多すぎます",

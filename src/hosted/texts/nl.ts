@@ -160,7 +160,8 @@ export const nl: Texts = {
   frame_refused:
     "Het inloggen is daar geannuleerd of geweigerd. Er is niets opgeslagen. U kunt het hieronder opnieuw proberen of annuleren.",
   frame_expired_heading: "De tijd is om",
-  frame_expired: "Hier kan niets meer worden ingevuld. Sluit dit en begin opnieuw.",
+  frame_expired:
+    "Hier kan niets meer worden ingevuld en er is niets meer opgeslagen. Sluit dit en begin opnieuw.",
   frame_used_heading: "Dit is al gedaan",
   frame_used: "Uw inloggegevens zijn al ontvangen. U hoeft hier niets meer te doen.",
   frame_limit_heading: "Te veel pogingen",

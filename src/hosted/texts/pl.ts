@@ -152,7 +152,7 @@ export const pl: Texts = {
   frame_refused:
     "Logowanie zostało tam przerwane lub odrzucone. Nic nie zapisano. Możesz spróbować ponownie poniżej albo anulować.",
   frame_expired_heading: "Czas minął",
-  frame_expired: "Nic więcej nie można tu wpisać. Zamknij to i zacznij od nowa.",
+  frame_expired: "Nic więcej nie można tu wpisać i nic więcej nie zapisano. Zamknij to i zacznij od nowa.",
   frame_used_heading: "To jest już gotowe",
   frame_used: "Dane logowania zostały już przyjęte. Nic więcej nie trzeba tu robić.",
   frame_limit_heading: "Zbyt wiele prób",

@@ -153,7 +153,8 @@ export const pt: Texts = {
   frame_refused:
     "O acesso foi cancelado ou recusado lá. Nada foi guardado. Pode tentar de novo abaixo ou cancelar.",
   frame_expired_heading: "O tempo terminou",
-  frame_expired: "Já não é possível digitar nada aqui. Feche isto e comece de novo.",
+  frame_expired:
+    "Já não é possível digitar nada aqui, e nada mais foi guardado. Feche isto e comece de novo.",
   frame_used_heading: "Isto já está feito",
   frame_used: "Os seus dados de acesso já foram recebidos. Não há mais nada a fazer aqui.",
   frame_limit_heading: "Demasiadas tentativas",
