@@ -22,8 +22,6 @@ import { storeIteration, noteTurns } from "#db/runs/run-turns.ts";
 import { beginWrite, endWrite } from "#db/runs/run-writes.ts";
 import { completeRun } from "#db/runs/run-results.ts";
 import { failIdleRunsOf, failRun, moveStep, parkRun, releaseRun, startRun } from "#db/runs/runs.ts";
-import { releaseOrphans } from "#db/runs/workers.ts";
-import { until } from "../eventually.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../src/db");
@@ -285,28 +283,6 @@ for (const [name, fenced] of Object.entries(CASES)) {
     });
   }
 }
-
-test("releaseOrphans: a run that another worker takes at that moment stays with it", async () => {
-  const { db } = database;
-  const lease = await plant({ call: async () => await Promise.resolve() });
-  let freed: Promise<number> = Promise.resolve(0);
-  await db.transaction(async (tx) => {
-    await tx.query("update run set lease_owner = 'wrk_other', lease_epoch = lease_epoch + 1 where id = $1", [
-      lease.runId,
-    ]);
-    freed = releaseOrphans(db, lease.owner, [lease]);
-    await until("it waits for the run's row", async () => {
-      const waiting = await db.query(
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-      return waiting.length === 1;
-    });
-  });
-  assert.equal(await freed, 0);
-  assert.deepEqual(await db.query("select lease_owner as owner from run where id = $1", [lease.runId]), [
-    { owner: "wrk_other" },
-  ]);
-});
 
 test("endWrite: what a lost lease finds out is noted, and counts for nothing in the run", async () => {
   for (const lose of Object.values(LOST)) {

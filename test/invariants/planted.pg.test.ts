@@ -76,6 +76,9 @@ async function plant(within: Database, { sql }: Plant): Promise<readonly Invaria
   return found;
 }
 
+/** Checks for which a row is planted that is nearly as bad, and that find nothing of it. */
+const ALONE: ReadonlySet<string> = new Set(["run_unpurged"]);
+
 test("every check of rows finds the violation that is planted for it, and no other does", async (t) => {
   const plants = [...plantsOf(left), ...ofEvents(left), ...ofLivePictures(left)];
   // Past every constraint; dropped once for all plants, which takes longer than to look.
@@ -92,7 +95,7 @@ test("every check of rows finds the violation that is planted for it, and no oth
         );
         const others = found.filter(({ check, place }) =>
           check === each.check
-            ? each.isOnly === true && !place.includes(each.place)
+            ? ALONE.has(check) && !place.includes(each.place)
             : each.also?.test(check) !== true,
         );
         assert.deepEqual(others, [], told.join(", "));

@@ -8,8 +8,6 @@ export interface Plant {
   readonly sql: readonly string[];
   /** Other checks that the same row has to answer for. */
   readonly also?: RegExp;
-  /** The check finds nothing else, though other rows are nearly as bad. */
-  readonly isOnly?: true;
 }
 
 /** A step of a loop of the other account. */

@@ -182,12 +182,9 @@ function ofRuns(left: Left): readonly Plant[] {
       place: `run ${failed}`,
       sql: [
         WORKER("2h"),
-        `update run set started_at = now() - interval '3 days', ended_at = now() - interval '2 days', retention_ms = 0 where id = '${failed}'`,
+        `update run set started_at = now() - interval '3 days', ended_at = now() - interval '2 days', retention_ms = 0 where id in ('${failed}', '${purged}')`,
         `update run_step set started_at = now() - interval '3 days' where run_id = '${failed}'`,
-        // As old, and purged.
-        `update run set started_at = now() - interval '3 days', ended_at = now() - interval '2 days', retention_ms = 0 where id = '${purged}'`,
       ],
-      isOnly: true,
     },
   ];
 }

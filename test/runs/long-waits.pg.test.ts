@@ -4,6 +4,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { admitRuns } from "#db/runs/admission.ts";
 import { claimLeftRuns } from "#db/runs/left-runs.ts";
 import { callNextQueued } from "#db/runs/lines.ts";
+import { releaseOrphans } from "#db/runs/workers.ts";
 import { callToBrowsers } from "#db/runs/browser-line.ts";
 import type { Database } from "#db/connection/pool.ts";
 import { until } from "../eventually.ts";
@@ -63,6 +64,15 @@ async function addRun(
 
 const admit = async (limit = 50): Promise<readonly string[]> =>
   (await admitRuns(db, accountId, OWNER, limit)).runs.map(({ id }) => id);
+
+/** One transaction waits for a row that another holds. */
+const untilOneWaits = async (what: string): Promise<void> =>
+  await until(what, async () => {
+    const waiting = await db.query(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return waiting.length === 1;
+  });
 
 async function underWay(): Promise<readonly string[]> {
   const rows = await db.query<{ id: string }>(
@@ -186,12 +196,7 @@ test("of a throttle's queue the first run that nobody changes is called, by the 
   await db.transaction(async (tx) => {
     await tx.query("update throttle_slot set next_at = next_at + interval '1 hour'");
     calling = callNextQueued(db, [line]);
-    await until("it waits for the throttle", async () => {
-      const waiting = await db.query(
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      );
-      return waiting.length === 1;
-    });
+    await untilOneWaits("it waits for the throttle");
   });
   await calling;
   assert.deepEqual(await called(), [], "the next slot is an hour away");
@@ -211,6 +216,23 @@ test("while another admission holds the account's row none begins, for it would 
     await assert.rejects(admit(), { code: "55P03" });
   });
   assert.deepEqual(await admit(), [waiting]);
+});
+
+test("a run that another worker takes over while its first one frees it stays with the other", async () => {
+  const run = await addRun([]);
+  assert.deepEqual(await admit(), [run]);
+  let freed: Promise<number> = Promise.resolve(0);
+  await db.transaction(async (tx) => {
+    await tx.query(
+      "update run set lease_owner = 'worker_other', lease_epoch = lease_epoch + 1 where id = $1",
+      [run],
+    );
+    freed = releaseOrphans(db, OWNER, [{ runId: run, epoch: 1 }]);
+    await untilOneWaits("it waits for the run's row");
+  });
+  assert.equal(await freed, 0);
+  const [now] = await db.query("select lease_owner as owner from run where id = $1", [run]);
+  assert.deepEqual(now, { owner: "worker_other" });
 });
 
 test("a limit counts as it is now, also for runs that were triggered under another one", async () => {
