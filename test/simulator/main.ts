@@ -77,7 +77,7 @@ async function simulateAll(step: number): Promise<Total> {
     total.seeds++;
     if (values.scenario !== undefined && scenarioOf(seed).scenario.name !== values.scenario) continue;
     const simulated = await simulateOne(stage, seed, total);
-    if (seedsMax === 1 && simulated.violation === null)
+    if ((seedsMax === 1 || values.twice) && simulated.violation === null)
       console.log(`seed ${simulated.seed}: ${simulated.events} events, digest ${simulated.digest}`);
     if (simulated.violation !== null && values.first) break;
   }
