@@ -61,6 +61,14 @@ test("a known secret is not shown, in whatever form it stands, nor half of it wh
     }
 });
 
+test("a secret with white space is found before a page's white space is made one", async () => {
+  const secret = "canary  4711   pass";
+  const { begins } = await show(answer(`<html><body><p>Hello ${secret}!</p></body></html>`), "node", [
+    secret,
+  ]);
+  assert.equal(begins, "Hello [REDACTED]!");
+});
+
 test("of a login nothing is shown that may be a token, though nobody knows it; of a node what its name says", async () => {
   const tokens = {
     access_token: "short",

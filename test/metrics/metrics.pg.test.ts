@@ -237,6 +237,18 @@ test("no secret, id or name is in the metrics or in a line of a request", async 
   assert.deepEqual(Object.keys(fields), ["requestId", "method", "route", "status", "ms", "bytes", "msg"]);
 });
 
+test("a request that is answered has no line unless that is set", async () => {
+  const lines = (): number => bench.installation.logs().split('"msg":"request"').length - 1;
+  for (const setting of ["off", "errors"]) {
+    const extra = { LATCHKEY_ACCESS_LOG: setting, LATCHKEY_METRICS_PORT: "0" };
+    const service = await bench.installation.serve(extra, ["api"]);
+    const before = lines();
+    assert.equal((await fetch(`${service.url}/healthz`)).status, 200);
+    await service.end();
+    assert.equal(lines(), before, setting);
+  }
+});
+
 test("a database that answers slowly is not asked at each scrape", async () => {
   const { db } = bench.installation.database;
   const alarms = async (): Promise<number> => sum((await scrape()).samples, "latchkey_row_alarms");

@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { createOperatorToken } from "#actions/operators/manage-tokens.ts";
 import type { OperatorOperation } from "#contract/operator/operation.ts";
 import { limitOperatorTo } from "#actions/operators/manage-operators.ts";
+import { findSource, saveSource } from "#db/document-sources.ts";
 import { isPersonal } from "#domain/operator.ts";
 import { OPERATOR_OPERATIONS } from "../../scripts/generate/operator-operations.ts";
 import { connect, openCaller } from "../caller.ts";
@@ -350,6 +351,13 @@ test("a limited admin's token is never wider, and the last admin of all accounts
   await assert.rejects(limitOperatorTo(context, last.id, ["acme"]), /is the only admin/);
   await stage.operator("admin");
   await limitOperatorTo(context, last.id, ["acme"]);
+});
+
+test("a document that two accounts have under one name has the text of its own account", async () => {
+  const named = (accountId: string) => ({ kind: "strategy", accountId, name: "strat_bank" }) as const;
+  const ids = ["acme", "globex"].map((account) => objects.get(account)?.["chain"] ?? "");
+  for (const id of ids) await saveSource(stage.db, named(id), `# of ${id}`);
+  for (const id of ids) assert.equal(await findSource(stage.db, named(id), 1), `# of ${id}`);
 });
 
 test("a proposal is seen and confirmed by admins of all its accounts, and by no others", async () => {
