@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { must } from "#lib/assert.ts";
 import { generateMasterKey } from "#vault/master-key.ts";
 import { generateSigningKey } from "#lib/signing.ts";
+import type { Database } from "#db/connection/pool.ts";
 import { connect, openCaller } from "../caller.ts";
 import type { Bench } from "../documents/bench.ts";
 import { expectHeldJson } from "../cli/held-surface.ts";
@@ -37,6 +38,9 @@ after(async () => await bench?.[Symbol.asyncDispose]());
 const restoreInto = async (elsewhere: Elsewhere, ...options: string[]) =>
   await elsewhere.command("restore", file, ...options);
 
+const listIndexes = async (db: Database): Promise<readonly unknown[]> =>
+  await db.query("select indexdef from pg_indexes where schemaname = 'public' order by indexname");
+
 /** Refused, with a sentence that says why, and nothing is written. */
 async function assertRefused(
   why: RegExp,
@@ -62,6 +66,10 @@ test("every row is there again, every object, every credential opens, and runs g
   assert.match(stdout, /^Restored \d+ rows and [1-9]\d* objects as of 20/m);
   assert.match(stderr, /No tombstones/);
   await assertSameRows(rows, elsewhere.database.db);
+  assert.deepEqual(
+    await listIndexes(elsewhere.database.db),
+    await listIndexes(bench.installation.database.db),
+  );
   await assertInvariants(elsewhere);
   const doctor = await elsewhere.command("doctor", "--deep");
   assert.equal(doctor.code, 0, doctor.stdout);

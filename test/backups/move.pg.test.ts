@@ -70,11 +70,12 @@ test("an installation moves into the embedded PostgreSQL and out of it again, an
   }
 });
 
-/** The highest memory of a command's own process. */
+/** The highest memory of a command's own process, and its time. */
 async function peakMb(
   arguments_: readonly string[],
   environment: Record<string, string>,
-): Promise<{ readonly mb: number; readonly stderr: string }> {
+): Promise<{ readonly mb: number; readonly seconds: number; readonly stderr: string }> {
+  const beganMs = performance.now();
   // Not the highest of `resourceUsage`, in which the test's own process counts, too.
   const script = `import { readFileSync } from "node:fs";
     process.on("exit", () => process.stderr.write(readFileSync("/proc/self/status", "utf8")));`;
@@ -93,16 +94,20 @@ async function peakMb(
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const code = await new Promise((resolve) => child.once("close", resolve));
   assert.equal(code, 0, stderr);
-  return { mb: Number(/VmHWM:\s+(\d+)/.exec(stderr)?.[1]) / 1_024, stderr };
+  return {
+    mb: Number(/VmHWM:\s+(\d+)/.exec(stderr)?.[1]) / 1_024,
+    seconds: (performance.now() - beganMs) / 1_000,
+    stderr,
+  };
 }
 
-/** Rows that are large as text, and little on disk. */
+/** Rows that are large as text, and little on disk. Their ids grow with time, as all of the product's do. */
 async function addRows(db: Database, megabytes: number): Promise<void> {
   const portion = 10;
   for (let done = 0; done < megabytes; done += portion)
     await db.query({
       text: `insert into audit_entry (id, occurred_at, actor_kind, action, subject_id, detail, seal)
-             select 'aud_filler' || gen_random_uuid(), now(), 'cli', 'run.purge', 'run_x', repeat(md5(n::text), 20), sha256('x')
+             select 'aud_filler' || uuidv7(), now(), 'cli', 'run.purge', 'run_x', repeat(md5(n::text), 20), sha256('x')
              from generate_series(1, $1::int) n`,
       values: [Math.round((Math.min(portion, megabytes - done) * 1_048_576) / ROW_BYTES)],
       timeoutMs: 60_000,
@@ -126,6 +131,8 @@ async function addObjects(db: Database, dataFolder: string, megabytes: number): 
   }
 }
 
+/** On a busy machine Node collects buffers late, however much goes through them. Half of the data would be more. */
+const GARBAGE_MB_MAX = 200;
 const ROW_BYTES = 800;
 const OBJECT_MB = 64;
 /** Half of it rows, half objects. LATCHKEY_BACKUP_MB=10240 npm run test:all -- backups/move: ten gigabytes. */
@@ -152,10 +159,15 @@ test(
         `select (select count(*) from audit_entry where action = 'run.purge') as rows, (select count(*) from blob) as objects`,
       );
     assert.deepEqual(await count(elsewhere.database.db), await count(db));
-    const rounded = [small, large, restoring].map(({ mb }) => Math.round(mb));
-    t.diagnostic(`peak of a small backup, a large one, its restore: ${rounded.join(", ")} MB`);
+    const said = [small, large, restoring].map(
+      ({ mb, seconds }) => `${Math.round(mb)} MB in ${Math.round(seconds)} s`,
+    );
+    t.diagnostic(`a small backup, a large one, its restore: ${said.join(", ")}`);
     assert.match(large.stderr, /Backing up, in MB, +[4-6]\d % /);
-    assert.ok(large.mb < small.mb + 100, `a large backup took ${large.mb} MB, a small one ${small.mb}`);
-    assert.ok(restoring.mb < small.mb + 120, `its restore took ${restoring.mb} MB`);
+    assert.ok(
+      large.mb < small.mb + GARBAGE_MB_MAX,
+      `a large backup took ${large.mb} MB, a small one ${small.mb}`,
+    );
+    assert.ok(restoring.mb < small.mb + GARBAGE_MB_MAX, `its restore took ${restoring.mb} MB`);
   },
 );

@@ -50,6 +50,9 @@ export interface BackupOptions {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
+/** A block of zstd; each chunk of the default 16 KiB is a task of its own for Node's thread pool. */
+export const ZSTD_CHUNK_BYTES = 131_072;
+
 const OBJECTS_AT_ONCE = 500;
 
 /**
@@ -126,7 +129,10 @@ async function write(
   const frames = allFrames(options, counts, meter, facts.resolve);
   await pipeline(
     frames,
-    createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
+    createZstdCompress({
+      chunkSize: ZSTD_CHUNK_BYTES,
+      params: { [constants.ZSTD_c_compressionLevel]: 1 },
+    }),
     (compressed: AsyncIterable<Uint8Array>) =>
       sealStream(compressed, { publicJwk: recipient.publicJwk, about, mac: signing.backupMac }),
     async (sealed: AsyncIterable<Buffer>) => {

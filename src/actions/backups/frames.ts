@@ -40,8 +40,12 @@ export async function* writeFrame(
   yield withLength(Buffer.from(JSON.stringify(head), "utf8"));
   if (body !== null)
     for await (const bytes of body)
-      for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES_MAX)
-        yield withLength(bytes.subarray(at, at + PIECE_BYTES_MAX));
+      for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES_MAX) {
+        // Not copied into one: garbage of this size is collected late, and would double the memory of a backup.
+        const piece = bytes.subarray(at, at + PIECE_BYTES_MAX);
+        yield lengthOf(piece.byteLength);
+        yield piece;
+      }
   yield lengthOf(0);
 }
 
@@ -73,9 +77,13 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
     let isRead = false;
     async function* body(): AsyncGenerator<Uint8Array> {
       for (;;) {
-        const pieceBytes = await bytes.length(PIECE_BYTES_MAX);
-        if (pieceBytes === 0) break;
-        yield await bytes.take(pieceBytes);
+        let left = await bytes.length(PIECE_BYTES_MAX);
+        if (left === 0) break;
+        while (left > 0) {
+          const some = await bytes.takeSome(left);
+          left -= some.length;
+          yield some;
+        }
       }
       isRead = true;
     }
@@ -87,10 +95,10 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
-/** Takes given numbers of bytes from a stream. */
+/** Takes given numbers of bytes from a stream, whose chunks must not change afterwards: they are not copied. */
 class Bytes {
   readonly #source: AsyncIterator<Uint8Array>;
-  #held = Buffer.alloc(0);
+  #held: Buffer = Buffer.alloc(0);
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]();
@@ -113,17 +121,20 @@ class Bytes {
     return taken;
   }
 
+  /** At least one byte and at most `most`: as many as are there. */
+  async takeSome(most: number): Promise<Buffer> {
+    await this.#hold(1);
+    return await this.take(Math.min(most, Math.max(this.#held.length, 1)));
+  }
+
   async #hold(count: number): Promise<boolean> {
-    if (this.#held.length >= count) return true;
-    const held = [this.#held];
-    let heldBytes = this.#held.length;
-    while (heldBytes < count) {
+    while (this.#held.length < count) {
       const next = await this.#source.next();
-      if (next.done === true) break;
-      held.push(Buffer.from(next.value));
-      heldBytes += next.value.byteLength;
+      if (next.done === true) return false;
+      const { buffer, byteOffset, byteLength } = next.value;
+      const added = Buffer.from(buffer, byteOffset, byteLength);
+      this.#held = this.#held.length === 0 ? added : Buffer.concat([this.#held, added]);
     }
-    this.#held = Buffer.concat(held);
-    return heldBytes >= count;
+    return true;
   }
 }

@@ -6,7 +6,7 @@ import { createZstdDecompress } from "node:zlib";
 import type { Signing } from "#lib/signing.ts";
 import type { MasterKey } from "#vault/master-key.ts";
 import { readSealedStream, SealedStreamError } from "#vault/sealed-stream.ts";
-import { BACKUP_FORMAT, BackupRefused } from "./create-backup.ts";
+import { BACKUP_FORMAT, BackupRefused, ZSTD_CHUNK_BYTES } from "./create-backup.ts";
 import { readFrames, type Frame, type Manifest, type Totals } from "./frames.ts";
 
 export interface BackupFile {
@@ -74,7 +74,7 @@ export async function* framesOf(backup: BackupFile): AsyncGenerator<Frame> {
 /** An error of the sealed stream comes out as itself, and only where the reader has come to it. */
 async function* decompressed(sealed: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Array> {
   const source = Readable.from(sealed);
-  const stream = createZstdDecompress();
+  const stream = createZstdDecompress({ chunkSize: ZSTD_CHUNK_BYTES });
   const copying = pipeline(source, stream);
   copying.catch(() => {});
   yield* stream as AsyncIterable<Uint8Array>;

@@ -8,6 +8,7 @@ import type { Signing } from "#lib/signing.ts";
 import type { MasterKey } from "#vault/master-key.ts";
 import { BackupRefused } from "./create-backup.ts";
 import type { Manifest, Totals } from "./frames.ts";
+import { ObjectWriter } from "./object-writer.ts";
 import { framesOf, type BackupFile, type VerifiedBackup } from "./read-backup.ts";
 
 const KEYS_ASKED_AT_ONCE = 500;
@@ -50,20 +51,25 @@ export async function loadBackup(
   { totals }: VerifiedBackup,
 ): Promise<void> {
   await loading(owner, async (load) => {
+    await using objects = new ObjectWriter(blobs);
     const asked: string[] = [];
     let named = 0;
+    const settle = async (): Promise<void> => {
+      await objects.settle();
+      named += await removeUnnamed(load, blobs, asked.splice(0));
+    };
     for await (const { head, body } of framesOf(backup)) {
       if (head.frame === "table") {
         const rows = await load.loadRows(head, body);
         if (rows !== totals.rows[head.name])
           throw new Error(`${rows} of ${totals.rows[head.name]} rows of ${head.name} were loaded.`);
       } else if (head.frame === "object") {
-        await blobs.put(head.key, body);
+        await objects.put(head.key, body);
         asked.push(head.key);
-        if (asked.length >= KEYS_ASKED_AT_ONCE) named += await removeUnnamed(load, blobs, asked.splice(0));
+        if (asked.length >= KEYS_ASKED_AT_ONCE) await settle();
       } else for await (const _ of body);
     }
-    named += await removeUnnamed(load, blobs, asked);
+    await settle();
     for (const { name, lastValue } of totals.sequences) await load.setSequence(name, lastValue);
     const lacking = (await load.countObjects()) - named - totals.missing;
     if (lacking > 0)
