@@ -236,49 +236,81 @@ test("a recipient's own key opens the file; the vault's key opens what is in it"
   rmSync(sealed);
 });
 
-test("under writes, nothing acknowledged before its moment is missing, and what was deleted since stays deleted", async () => {
-  const { installation } = bench;
-  const service = await installation.serve();
-  const caller = openCaller(service.url, bench.key);
-  const later = await connect(caller, "strat_it", { token: "token-of-later", code: "JBSWY3DPEHPK3PXP" });
-  let isWriting = true;
-  const runs: string[] = [];
-  const writers = Array.from({ length: 4 }, async () => {
-    for (; isWriting;) {
-      const { body } = await caller.post("/blueprints/gated/trigger", { rows: [{ a: 1 }] });
-      runs.push(body.id);
-    }
-  });
-  while (runs.length < 20) await new Promise((resolve) => setTimeout(resolve, 10));
-  const before = [...runs];
-  const busy = join(installation.dataFolder, "busy.latchkey");
-  const backup = await installation.command("backup", busy);
-  assert.equal(backup.code, 0, backup.stderr);
-  const since = runs.length;
-  isWriting = false;
-  await Promise.all(writers);
-  assert.ok(since > before.length, "writes went on while the backup was made");
-  assert.equal((await caller.delete(`/credentials/${later}`)).status, 204);
-  await service.end();
+/** LATCHKEY_BACKUP_SECONDS=120 npm test -- backups/backup: one backup after the other for so long, of which the last one is restored. */
+const BUSY_MS = Number(process.env["LATCHKEY_BACKUP_SECONDS"] ?? 0) * 1_000;
+const WRITERS = 8;
 
-  await using elsewhere = await openElsewhere(installation);
-  const { code, stdout, stderr } = await elsewhere.command(
-    "restore",
-    busy,
-    "--tombstones",
-    join(installation.dataFolder, "tombstones.ndjson"),
-  );
-  assert.equal(code, 0, stderr);
-  assert.match(stdout, /1 had been restored and are deleted again/);
-  const { db } = elsewhere.database;
-  const found = new Set((await db.query<{ id: string }>("select id from run")).map(({ id }) => id));
-  assert.deepEqual(
-    before.filter((id) => !found.has(id)),
-    [],
-  );
-  assert.equal((await db.query("select from credential where id = $1", [later])).length, 0);
-  await assertInvariants(elsewhere);
-});
+/** What is stored for these runs and credentials and does not change while none is executed or used. */
+const readStored = async (db: Database, ids: readonly string[]): Promise<readonly string[]> =>
+  (
+    await db.query<{ line: string }>(
+      `select run.id || run_input::text as line from run join run_input on run_input.run_id = run.id where run.id = any($1)
+       union all select credential::text from credential where id = any($1) order by 1`,
+      [ids],
+    )
+  ).map(({ line }) => line);
+
+test(
+  "under writes, nothing acknowledged before its moment is missing, and what was deleted since stays deleted",
+  { timeout: 120_000 + 4 * BUSY_MS },
+  async (t) => {
+    const { installation } = bench;
+    const service = await installation.serve();
+    const caller = openCaller(service.url, bench.key);
+    const later = await connect(caller, "strat_it", { token: "token-of-later", code: "JBSWY3DPEHPK3PXP" });
+    let isWriting = true;
+    const acknowledged: { readonly id: string; readonly atMs: number }[] = [];
+    const write = async (once: () => Promise<string>): Promise<void> => {
+      for (; isWriting;) {
+        const id = await once();
+        acknowledged.push({ id, atMs: Date.now() });
+      }
+    };
+    const trigger = async (): Promise<string> =>
+      (await caller.post("/blueprints/gated/trigger", { rows: [{ a: 1 }] })).body.id;
+    const submit = async (): Promise<string> =>
+      await connect(caller, "strat_it", { token: "token-of-another", code: "JBSWY3DPEHPK3PXP" });
+    const writers = [submit, ...Array.from({ length: WRITERS }, () => trigger)].map(write);
+    while (acknowledged.length < 20) await new Promise((resolve) => setTimeout(resolve, 10));
+    const [beganAtMs, first] = [performance.now(), acknowledged.length];
+    const busy = join(installation.dataFolder, "busy.latchkey");
+    let [moment, since, backups] = [0, 0, 0];
+    do {
+      rmSync(busy, { force: true });
+      const backup = await installation.command("backup", busy, "--json");
+      assert.equal(backup.code, 0, backup.stderr);
+      moment = Date.parse((JSON.parse(backup.stdout) as { taken_at: string }).taken_at);
+      since = acknowledged.length;
+      backups += 1;
+    } while (performance.now() - beganAtMs < BUSY_MS);
+    const seconds = (performance.now() - beganAtMs) / 1_000;
+    isWriting = false;
+    await Promise.all(writers);
+    const before = acknowledged.filter(({ atMs }) => atMs < moment).map(({ id }) => id);
+    t.diagnostic(
+      `${backups} backups beside ${((since - first) / seconds).toFixed(0)} writes a second; ${before.length} before the last one's moment`,
+    );
+    assert.ok(before.length >= first && since > before.length, "writes went on while the backup was made");
+    assert.equal((await caller.delete(`/credentials/${later}`)).status, 204);
+    await service.end();
+
+    await using elsewhere = await openElsewhere(installation);
+    const { code, stdout, stderr } = await elsewhere.command(
+      "restore",
+      busy,
+      "--tombstones",
+      join(installation.dataFolder, "tombstones.ndjson"),
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /1 had been restored and are deleted again/);
+    const { db } = elsewhere.database;
+    const stored = await readStored(installation.database.db, before);
+    assert.equal(stored.length, before.length);
+    assert.deepEqual(await readStored(db, before), stored);
+    assert.equal((await db.query("select from credential where id = $1", [later])).length, 0);
+    await assertInvariants(elsewhere);
+  },
+);
 
 test("no run is purged while a backup is made, and all are afterwards", async () => {
   const { db } = bench.installation.database;
