@@ -6,6 +6,7 @@ const BENCHES = {
   rotation: "100,000 credentials to a new master key while the service works",
   browser: "a login and three pages in a browser, beside a bare script of playwright-core",
   partitions: "what partitions by month would cost and save",
+  metrics: "what metrics cost a request, counted and not counted in turns in one process",
   data: "large record sets through a run, beside parsing and compressing them",
 } as const;
 
