@@ -7,6 +7,7 @@ import { registerIcon } from "#api/icon.ts";
 import { registerReference } from "#api/openapi-routes.ts";
 import { OPERATIONS } from "../../scripts/generate/public-api/operations.ts";
 import { launchChromium } from "../hosted/chromium.ts";
+import { inTier } from "../tiers.ts";
 
 const app = Fastify();
 let url: string;
@@ -31,11 +32,17 @@ const ICON_WIDTH = `new Promise((resolve) => {
   image.src = document.querySelector("link[rel=icon]").href;
 })`;
 
-for (const [width, colorScheme, ground] of [
+const LOOKS = [
   [1400, "light", "rgb(255, 255, 255)"],
   [390, "light", "rgb(255, 255, 255)"],
   [390, "dark", "rgb(16, 20, 27)"],
-] as const) {
+] as const;
+
+/** Each width and each scheme once. */
+const isRepresentative = ([width, scheme]: (typeof LOOKS)[number]): boolean =>
+  width === 1400 || scheme === "dark";
+
+for (const [width, colorScheme, ground] of inTier(LOOKS, isRepresentative)) {
   test(`the reference at ${width} px, ${colorScheme}: styled, not wider than the screen, nothing from elsewhere`, async () => {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
     const requests: string[] = [];
