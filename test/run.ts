@@ -4,11 +4,12 @@
  * a process; node's own runner does the rest. LATCHKEY_TEST_DATABASE (a URL) names a server to use instead; its user must be
  * allowed to create databases. LATCHKEY_TEST_SEED repeats the order of an earlier run.
  */
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { availableParallelism, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { isRunning } from "#lib/process-mark.ts";
 import { startEmbeddedPostgres } from "#db/embedded/start.ts";
 import { urlOf } from "#db/connection/pool.ts";
@@ -17,6 +18,7 @@ import { prepareTemplate } from "./database.ts";
 import { findProgram } from "./hosted/chromium.ts";
 import { reportRun } from "./report-run.ts";
 import { serverFolder } from "./server-folder.ts";
+import { FLAGS } from "./service-process.ts";
 import { ALL_ONLY, NAMED_ONLY, type Tier } from "./tiers.ts";
 import { postmasterOf } from "./postmaster.ts";
 
@@ -86,6 +88,7 @@ interface Run {
 
 async function runFiles({ tier, isWhole, files, database, folder, serverPid }: Run): Promise<number> {
   await prepareTemplate({ connectionString: database });
+  if (!existsSync(compileCache)) await compileProgram();
   // Unpacked once for all files that open a browser, where none is installed.
   const browser = files.some((file) => file.endsWith(".e2e.ts")) ? await findProgram() : null;
   const seed = newSeed();
@@ -116,6 +119,20 @@ async function runFiles({ tier, isWhole, files, database, folder, serverPid }: R
   const seconds = (performance.now() - startedAt) / 1_000;
   const run = { projectFolder, tier, planned: files, isWhole, seed, seconds, serverPid, ...records };
   return reportRun(run) ? code : Math.max(code, 1);
+}
+
+/**
+ * In a new clone: a process keeps what it has compiled when it ends, so the first ones would compile the program each for itself, and those that
+ * tests kill would again. With the flags of services and without, as the cache is by them.
+ */
+async function compileProgram(): Promise<void> {
+  const compile = join(projectFolder, "src/compile.mjs");
+  const env = { ...process.env, NODE_COMPILE_CACHE: compileCache };
+  await Promise.all(
+    [FLAGS, []].map(
+      async (flags) => await promisify(execFile)(process.execPath, [...flags, compile], { env }),
+    ),
+  );
 }
 
 /** Runs the files and gives the exit code of node's runner. */

@@ -12,7 +12,7 @@ export interface ServiceProgram {
 }
 
 /** As the launcher `latchkey` starts it: heaps that stay small while records stream through them. */
-const FLAGS = [
+export const FLAGS = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=64",
   "--heap-growing-percent=30",
