@@ -7,6 +7,7 @@ const BENCHES = {
   browser: "a login and three pages in a browser, beside a bare script of playwright-core",
   partitions: "what partitions by month would cost and save",
   metrics: "what metrics cost a request, counted and not counted in turns in one process",
+  sizes: "what a run leaves in the database, its log and the object store",
   data: "large record sets through a run, beside parsing and compressing them",
 } as const;
 
