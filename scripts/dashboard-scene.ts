@@ -171,7 +171,7 @@ async function typeLogin(stage: DashboardStage, url: string, password: string): 
 async function setUpSecrets(installation: DashboardStage["operators"]["installation"]): Promise<void> {
   const strategy = (id: string, secret: string): string => `strategy: strat_${id}
 account: acme
-name: Bank of ${id}
+name: Bank of ${id.charAt(0).toUpperCase()}${id.slice(1)}
 hosts: [https://api.${id}.example]
 login: { type: oauth2, client_id: latchkey, client_secret: { secret: ${secret} }, issuer: "https://login.${id}.example" }`;
   await installation.apply(...["northwind", "eastfield"].map((id) => strategy(id, id.toUpperCase())));

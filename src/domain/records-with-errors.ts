@@ -1,7 +1,7 @@
 import { readTallies } from "./node-tally.ts";
 
 /** A step of the journal, as far as records are counted. */
-export interface CountedStep {
+interface CountedStep {
   readonly endedAt: Date | null;
   readonly recordsTotal: number | null;
   readonly recordsValid: number | null;

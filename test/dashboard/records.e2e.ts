@@ -174,9 +174,13 @@ test("results of many columns are reached column by column and record by record;
   assert.equal(await steps.getByText(/No step has/).count(), 0);
   // The overview leads to all that failed alike.
   await page.getByRole("link", { name: "Overview" }).click();
-  await page.getByRole("link", { name: "plain-list", exact: true }).click();
+  await page
+    .getByRole("row", { name: /plain-list/ })
+    .getByRole("link", { name: "Invalid data" })
+    .first()
+    .click();
   await page.locator(`a[href$="/runs/${failed}"]`).waitFor();
-  assert.match(page.url(), /\/runs\?status=failed&account=acme&blueprint=plain-list$/);
+  assert.match(page.url(), /\/runs\?status=failed&account=acme&error=.*&blueprint=plain-list&last=24h$/);
   await page.context().close();
 });
 

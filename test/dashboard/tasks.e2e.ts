@@ -167,7 +167,7 @@ test("two people at one review see each other, who has changes, and when one has
     records(3, (n) => n === 1),
   );
   const { page } = await openCounted(`/reviews/${id}`);
-  await page.getByLabel("supplier of record 1", { exact: true }).waitFor();
+  await page.getByLabel("supplier of record 2", { exact: true }).waitFor();
   const others = page.getByRole("status", { name: "Others at this review" });
   assert.equal(await others.innerText(), "");
   const second = await stage.openPage("reviewer", `/reviews/${id}`);
@@ -339,7 +339,7 @@ for (const [width, height] of inTier(SIZES, ([each]) => each === 390))
   test(`errors, disabled controls, placeholders and dialogs are readable at ${width} px, light and dark`, async () => {
     const id = await review(
       "States Ltd.",
-      records(4, (n) => n > 1),
+      records(5, (n) => n > 1),
     );
     const { page } = await openCounted("", { viewport: { width, height } });
     const found: string[] = [];

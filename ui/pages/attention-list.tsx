@@ -224,7 +224,7 @@ function itemOf(group: Group): AttentionItem {
 
 /** What its page recommends. */
 function nextOf({ failure, blueprint }: Run): string {
-  if (failure === "login") return "Mend the login";
+  if (failure === "login") return "Repair the login";
   if (failure === "data" && blueprint !== null) return "Correct the input";
   return "Run again";
 }

@@ -125,7 +125,7 @@ function Factor({ has, role }: { readonly has: boolean; readonly role: OperatorR
       <Mark tone={role === "admin" ? "bad" : "waiting"}>Not set up</Mark>
       {role === "admin" && (
         <Text size="xs" c="dimmed">
-          has to be at the next sign-in
+          must be set up at the next sign-in
         </Text>
       )}
     </>

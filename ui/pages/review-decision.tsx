@@ -66,10 +66,12 @@ export function ReviewDecision({
             aria-keyshortcuts="Control+Enter"
             onClick={() => setVerdict("approve")}
           >
-            Approve {countRecords(kept)}
-            {drafts.errorsLeft > 0 && (
-              <span className={styles["wrong"]}>, {drafts.errorsLeft} with errors</span>
-            )}
+            <span>
+              Approve {countRecords(kept)}
+              {drafts.errorsLeft > 0 && (
+                <span className={styles["wrong"]}>, {drafts.errorsLeft} with errors</span>
+              )}
+            </span>
           </Button>
         </Group>
       </section>

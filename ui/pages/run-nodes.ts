@@ -37,7 +37,7 @@ export interface RecordedRun<Step extends RecordedStep> {
   readonly purged_at: string | null;
   /** When it began to execute; null: it has not. */
   readonly started_at: string | null;
-  /** Since when it holds no worker; null: it executes, if it has begun and not ended. */
+  /** When it began to wait without a worker; null: it executes, if it has begun and not ended. */
   readonly parked_at: string | null;
   readonly failed_node: string | null;
   readonly steps: readonly Step[];

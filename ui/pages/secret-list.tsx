@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, List, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { Link } from "wouter";
 import { deleteSecret, listSecrets } from "../api/operations.ts";
@@ -69,15 +69,15 @@ function Problems({ of: problems }: { readonly of: Secrets["problems"] }) {
   if (problems.length === 0) return null;
   return (
     <Note tone="waiting" title="Strategies with a missing or expiring secret">
-      <List size="sm">
+      <ul className="plain-list problem-rows">
         {problems.map((problem) => (
-          <List.Item key={problem.message}>
-            {problem.message} {REMEDIES[problem.kind]}
+          <li key={problem.message}>
+            <span>
+              {problem.message} {REMEDIES[problem.kind]}
+            </span>
             {problem.kind === "missing_secret" && may("secret.manage") && (
               <Button
                 size="xs"
-                display="block"
-                my="xs"
                 onClick={() =>
                   setMissing({
                     account: problem.account,
@@ -89,9 +89,9 @@ function Problems({ of: problems }: { readonly of: Secrets["problems"] }) {
                 Set {problem.name}
               </Button>
             )}
-          </List.Item>
+          </li>
         ))}
-      </List>
+      </ul>
       <SecretForm isOpen={missing !== null} onClose={() => setMissing(null)} of={null} missing={missing} />
     </Note>
   );
@@ -124,7 +124,7 @@ function SecretTable({ secrets }: { readonly secrets: readonly Secret[] }) {
           cell: ({ set_at: at, set_by: by, is_overridden: isOverridden }) => (
             <>
               <Text size="sm" component="div">
-                <Time at={at} /> {by === null ? "via CLI" : `by ${by}`}
+                <Time at={at} /> by {by ?? "the command line"}
               </Text>
               {isOverridden && (
                 <Text size="xs" c="dimmed">

@@ -21,14 +21,15 @@ export const newestMetadata = (credentialId: string): string =>
 export const doneBy = (subjectId: string, action: string): string =>
   `(select case entry.actor_kind
       when 'operator' then (select email from operator where operator.id = entry.actor_id)
-      when 'operator_token' then (select 'the token ' || name from operator_token where operator_token.id = entry.actor_id)
-      when 'api_key' then 'the API key ' || coalesce((select nullif(name, '') from api_key where api_key.id = entry.actor_id), entry.actor_id)
+      when 'operator_token' then (select 'the token "' || name || '"' from operator_token where operator_token.id = entry.actor_id)
+      when 'api_key' then coalesce((select 'the API key "' || nullif(name, '') || '"' from api_key where api_key.id = entry.actor_id),
+        'the API key ' || entry.actor_id)
       when 'cli' then 'the command line' else entry.actor_kind end
     from audit_entry entry where entry.subject_id = ${subjectId} and entry.action = '${action}'
     order by entry.occurred_at limit 1)`;
 
 /** A run that only logs in. */
-export interface TriedLogin extends Whose {
+interface TriedLogin extends Whose {
   readonly runId: string;
   /** The label of the credential, or of the session that is to make it. */
   readonly name: string | null;
@@ -55,7 +56,7 @@ export async function listTriedLogins(
 }
 
 /** What is counted of a completed run that nobody has reviewed. */
-export interface RunCounts {
+interface RunCounts {
   readonly runId: string;
   readonly endedAt: Date | null;
   readonly recordsTotal: number | null;

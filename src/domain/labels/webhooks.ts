@@ -88,5 +88,5 @@ export const EVENTS_BY_SUBJECT: readonly EventsOfSubject[] = [
       ["credential.deleted", "Deleted"],
     ],
   },
-  { subject: "webhook", name: "Other endpoints", types: [["webhook.disabled", "Disabled"]] },
+  { subject: "webhook", name: "Another endpoint was disabled", types: [["webhook.disabled", "Disabled"]] },
 ];
