@@ -105,8 +105,7 @@ export const de: Texts = {
     "Gehen Sie zurück zu der Anwendung, die Sie hierher geschickt hat, und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
   ask_again_of: "Gehen Sie zurück zu {account} und beginnen Sie dort neu, um einen neuen Link zu erhalten.",
   typed_heading: "Ihre Eingaben",
-  typed:
-    "Es wurde nichts gespeichert. Sie können es von hier kopieren; geheime Angaben werden nicht gezeigt.",
+  typed: "Sie können es von hier kopieren; geheime Angaben werden nicht gezeigt.",
   unknown_heading: "Dieser Link funktioniert nicht",
   unknown:
     "Vielleicht fehlt ein Teil der Adresse, etwa weil eine Nachricht sie auf zwei Zeilen verteilt hat. Bitte kopieren Sie den ganzen Link und öffnen Sie ihn noch einmal.",

@@ -94,7 +94,7 @@ export const en = {
   ask_again: "Go back to the application that sent you here and start again to get a new link.",
   ask_again_of: "Go back to {account} and start again to get a new link.",
   typed_heading: "What you entered",
-  typed: "Nothing was saved. You can copy it from here; secret values are not shown.",
+  typed: "You can copy it from here; secret values are not shown.",
   unknown_heading: "This link does not work",
   unknown:
     "Part of its address may be missing, as happens when a message breaks it over two lines. Please copy the whole link and open it again.",

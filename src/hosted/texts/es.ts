@@ -101,7 +101,7 @@ export const es: Texts = {
   ask_again: "Vuelva a la aplicación que le envió aquí y empiece de nuevo para obtener otro enlace.",
   ask_again_of: "Vuelva a {account} y empiece de nuevo para obtener otro enlace.",
   typed_heading: "Lo que había escrito",
-  typed: "No se ha guardado nada. Puede copiarlo desde aquí; los datos secretos no se muestran.",
+  typed: "Puede copiarlo desde aquí; los datos secretos no se muestran.",
   unknown_heading: "Este enlace no funciona",
   unknown:
     "Puede que falte una parte de la dirección, por ejemplo si un mensaje la cortó en dos líneas. Copie el enlace completo y ábralo de nuevo.",

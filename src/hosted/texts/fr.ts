@@ -103,7 +103,7 @@ export const fr: Texts = {
   ask_again: "Retournez à l’application qui vous a envoyé ici et recommencez pour obtenir un nouveau lien.",
   ask_again_of: "Retournez chez {account} et recommencez pour obtenir un nouveau lien.",
   typed_heading: "Ce que vous aviez saisi",
-  typed: "Rien n’a été enregistré. Vous pouvez le copier d’ici ; les valeurs secrètes ne sont pas affichées.",
+  typed: "Vous pouvez le copier d’ici ; les valeurs secrètes ne sont pas affichées.",
   unknown_heading: "Ce lien ne fonctionne pas",
   unknown:
     "Il manque peut-être une partie de l’adresse, par exemple si un message l’a coupée sur deux lignes. Veuillez copier le lien en entier et l’ouvrir de nouveau.",

@@ -99,7 +99,7 @@ export const it: Texts = {
   ask_again: "Torna all’applicazione che ti ha mandato qui e ricomincia per ottenere un nuovo link.",
   ask_again_of: "Torna a {account} e ricomincia per ottenere un nuovo link.",
   typed_heading: "I dati che avevi inserito",
-  typed: "Non è stato salvato nulla. Puoi copiarlo da qui; i dati segreti non vengono mostrati.",
+  typed: "Puoi copiarlo da qui; i dati segreti non vengono mostrati.",
   unknown_heading: "Questo link non funziona",
   unknown:
     "Forse manca una parte dell’indirizzo, per esempio se un messaggio lo ha spezzato su due righe. Copia il link per intero e aprilo di nuovo.",

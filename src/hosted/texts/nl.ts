@@ -104,7 +104,7 @@ export const nl: Texts = {
     "Ga terug naar de toepassing die u hierheen heeft gestuurd en begin opnieuw om een nieuwe link te krijgen.",
   ask_again_of: "Ga terug naar {account} en begin opnieuw om een nieuwe link te krijgen.",
   typed_heading: "Wat u had ingevuld",
-  typed: "Er is niets opgeslagen. U kunt het hier kopiëren; geheime gegevens worden niet getoond.",
+  typed: "U kunt het hier kopiëren; geheime gegevens worden niet getoond.",
   unknown_heading: "Deze link werkt niet",
   unknown:
     "Misschien ontbreekt een deel van het adres, bijvoorbeeld doordat een bericht het over twee regels heeft verdeeld. Kopieer de hele link en open hem opnieuw.",

@@ -98,7 +98,7 @@ export const pl: Texts = {
   ask_again: "Wróć do aplikacji, która Cię tu skierowała, i zacznij od nowa, aby otrzymać nowy link.",
   ask_again_of: "Wróć do {account} i zacznij od nowa, aby otrzymać nowy link.",
   typed_heading: "Wpisane dane",
-  typed: "Nic nie zapisano. Możesz je stąd skopiować; tajne dane nie są pokazywane.",
+  typed: "Możesz je stąd skopiować; tajne dane nie są pokazywane.",
   unknown_heading: "Ten link nie działa",
   unknown:
     "Być może brakuje części adresu, na przykład dlatego, że wiadomość podzieliła go na dwa wiersze. Skopiuj cały link i otwórz go ponownie.",

@@ -100,7 +100,7 @@ export const pt: Texts = {
   ask_again: "Volte à aplicação que o trouxe até aqui e comece de novo para obter um novo link.",
   ask_again_of: "Volte a {account} e comece de novo para obter um novo link.",
   typed_heading: "O que tinha digitado",
-  typed: "Nada foi guardado. Pode copiar daqui; os dados secretos não são mostrados.",
+  typed: "Pode copiar daqui; os dados secretos não são mostrados.",
   unknown_heading: "Este link não funciona",
   unknown:
     "Pode faltar uma parte do endereço, por exemplo se uma mensagem o dividiu em duas linhas. Copie o link completo e abra-o de novo.",
