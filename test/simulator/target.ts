@@ -49,8 +49,8 @@ const FORGETS = 0.2;
 export class ScriptedTarget {
   readonly world: World;
   readonly writes: BookedWrite[] = [];
-  /** When each request came, by its path. */
-  readonly reads: { readonly path: string; readonly atMs: number; readonly run: string }[] = [];
+  /** When each request was sent, by its path. */
+  readonly reads: { readonly path: string; readonly sentMs: number; readonly run: string }[] = [];
   mood: Mood;
   /** How it behaves when no fault makes it behave otherwise. */
   readonly usual: Mood;
@@ -108,6 +108,7 @@ export class ScriptedTarget {
     const sent = [...added, ...request.headers];
     const [, session = ""] = sent.find(([name]) => name.toLowerCase() === "authorization") ?? [];
     signal.throwIfAborted();
+    const sentMs = this.world.nowMs;
     const answered = Promise.withResolvers<GateResponse>();
     // It may be over before anybody waits for the answer.
     answered.promise.catch(() => {});
@@ -126,7 +127,7 @@ export class ScriptedTarget {
       policy.mayLeave?.();
       // From here on it has left: whatever becomes of the process, it arrives.
       this.world.after(random.between(0.1, WAY_MS), `target < ${self.name} ${request.method}`, () => {
-        const { afterMs, ...answer } = this.#take(self, request, session.replace("Bearer ", ""));
+        const { afterMs, ...answer } = this.#take(self, request, session.replace("Bearer ", ""), sentMs);
         self.after(afterMs, "target's answer", () => answered.resolve(responseOf(request.url, answer)));
       });
       return await answered.promise;
@@ -136,12 +137,12 @@ export class ScriptedTarget {
     }
   }
 
-  #take(self: SimProcess, request: GateRequest, token: string): Answer {
+  #take(self: SimProcess, request: GateRequest, token: string, sentMs: number): Answer {
     const { method, url, body } = request;
     if (url.pathname === "/login") return this.#logIn(self, request);
     if (url.pathname === "/session") return this.#look(token);
     if (method === "POST") return this.#takeWrite(self, JSON.parse(String(body)) as BookedWrite);
-    return this.#answerRead(self, url);
+    return this.#answerRead(self, url, sentMs);
   }
 
   #takeWrite(self: SimProcess, { run, number, token }: BookedWrite): Answer {
@@ -182,7 +183,7 @@ export class ScriptedTarget {
     return { status: this.#sessions.has(token) ? 200 : 401, json: {}, afterMs };
   }
 
-  #answerRead(self: SimProcess, url: URL): Answer {
+  #answerRead(self: SimProcess, url: URL, sentMs: number): Answer {
     const random = this.#random;
     const afterMs = random.between(1, this.mood.thinksMs);
     const token = url.searchParams.get("token");
@@ -191,7 +192,7 @@ export class ScriptedTarget {
       return { status: 200, json: { there }, afterMs };
     }
     const run = url.searchParams.get("run") ?? "";
-    this.reads.push({ path: url.pathname, atMs: this.world.nowMs, run });
+    this.reads.push({ path: url.pathname, sentMs, run });
     const asks = (this.#asks.get(url.search) ?? 0) + 1;
     this.#asks.set(url.search, asks);
     switch (url.pathname) {
