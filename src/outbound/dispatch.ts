@@ -80,10 +80,11 @@ async function sendHop(
   const asking = {
     beforeFirstByte: policy.mayLeave && mayLeave,
     wholeBytesMax: policy.keep ? null : policy.maxBytes,
+    deadline,
   };
   try {
     // Otherwise the library would still connect.
-    deadline.signal.throwIfAborted();
+    if (deadline.failure !== null) throw gateError(null, url.host, policy, deadline);
     return await ask(
       {
         origin: url.origin,
@@ -94,7 +95,6 @@ async function sendHop(
           content === null
             ? ((body as string | Uint8Array | undefined) ?? null)
             : Readable.from(content.chunks, { objectMode: false }),
-        signal: deadline.signal,
       },
       asking,
     );

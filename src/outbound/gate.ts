@@ -8,7 +8,7 @@ import { metrics } from "#lib/metrics.ts";
 import { addressRules, type AddressRules } from "./address-rules.ts";
 import { checkedConnect, resolveBySystem, type ClientCertificate, type Resolve } from "./checked-connect.ts";
 import { dispatch, gateError, HEADER_BYTES_MAX, watchFailure, type Way } from "./dispatch.ts";
-import { startDeadline, type Deadline } from "./deadline.ts";
+import { Deadline } from "./deadline.ts";
 import { GateError } from "./gate-error.ts";
 import { openGateProxy, type GateProxy, type ProxyPolicy } from "./gate-proxy.ts";
 import { decodeText, readBody, readCoding, wholeBody, type Coding } from "./read-body.ts";
@@ -133,7 +133,7 @@ function gateOver(own: GateRules, certificate: ClientCertificate | null): Gate {
   const way = { ask: askThrough(agent), tellsTraces };
   return {
     async send(request, policy, signal) {
-      const deadline = startDeadline(signal, policy.timeoutMs);
+      const deadline = new Deadline(signal, policy.timeoutMs);
       try {
         const response = await follow(way, request, policy, deadline);
         metrics.outboundRequests.add({ result: "answered" });
@@ -193,16 +193,21 @@ async function follow(
       checkOrigin(target, policy, url);
       hop = nextHop(hop, answer.statusCode, target, added);
       if (answer.body instanceof Readable)
-        await answer.body
-          .dump({ limit: DISCARDED_BYTES_MAX, signal: deadline.signal })
-          .catch((error: unknown) => {
-            throw gateError(error, url.host, policy, deadline);
-          });
+        await discard(answer.body).catch((error: unknown) => {
+          throw gateError(error, url.host, policy, deadline);
+        });
     } catch (error) {
-      if (answer.body instanceof Readable) answer.body.on("error", () => undefined).destroy();
+      if (answer.body instanceof Readable) answer.body.destroy();
       throw error;
     }
   }
+}
+
+/** Leaving the loop closes the connection. */
+async function discard(body: Readable): Promise<void> {
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>)
+    if ((bytes += chunk.length) > DISCARDED_BYTES_MAX) return;
 }
 
 /** The hop before it was sent, so an error that means "nothing was sent" no longer fits. */
@@ -272,8 +277,6 @@ async function readStream(
   policy: GatePolicy,
   deadline: Deadline,
 ): Promise<Pick<GateResponse, "body" | "kept">> {
-  // Leaving the body before its end destroys it, which it reports as an error of its own.
-  if (policy.cutsBody === true) stream.on("error", () => undefined);
   const content = watchFailure(readBody(stream, coding, policy, url.host));
   try {
     if (policy.keep) return { body: new Uint8Array(), kept: await storeBody(content.chunks, policy.keep) };

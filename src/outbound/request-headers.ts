@@ -25,6 +25,7 @@ export function headersOf(
   defaults: readonly Header[],
   host: string,
 ): readonly Header[] {
+  if (own.length === 0 && added.length === 0) return defaults;
   const cookies = [...own, ...added].filter(([name]) => isNamed(name, "cookie")).map(([, value]) => value);
   const names = new Set(added.map(([name]) => name.toLowerCase()));
   const kept = [...own.filter(([name]) => !names.has(name.toLowerCase())), ...added].filter(

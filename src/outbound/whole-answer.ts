@@ -1,4 +1,7 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
+import type { Deadline } from "./deadline.ts";
 
 /** Longest body that is taken whole. */
 const SMALL_BYTES_MAX = 65_536;
@@ -6,9 +9,11 @@ const SMALL_BYTES_MAX = 65_536;
 const NO_CONTENT = 204;
 
 /** What came back for one hop. */
-export interface Answer extends Pick<Dispatcher.ResponseData, "statusCode" | "headers"> {
+export interface Answer {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
   /** Whole if HTTP itself says that it is small, and otherwise a stream. */
-  readonly body: Uint8Array | Dispatcher.ResponseData["body"];
+  readonly body: Uint8Array | Readable;
 }
 
 export interface Asking {
@@ -19,78 +24,103 @@ export interface Asking {
   readonly beforeFirstByte: (() => void) | undefined;
   /** A longer body is a stream, however small; null: every body is. */
   readonly wholeBytesMax: number | null;
+  /** Ends the request, and the stream of its answer. */
+  readonly deadline: Pick<Deadline, "stopBy">;
 }
 
 /** Sends a request. */
-export type Ask = (options: Dispatcher.RequestOptions, asking: Asking) => Promise<Answer>;
+export type Ask = (options: Dispatcher.DispatchOptions, asking: Asking) => Promise<Answer>;
 
 /** A small answer is taken without a stream, which would cost more than the rest of it. */
-export function askThrough(agent: Agent): Ask {
-  const taking = agent.compose((dispatch) => (options, handler) => {
-    const { opaque } = options as Dispatcher.RequestOptions<Asked>;
-    return dispatch(options, opaque === undefined ? handler : new AnswerHandler(handler, opaque));
-  });
-  return async (options, asking) =>
+export const askThrough =
+  (agent: Agent): Ask =>
+  async (options, asking) =>
     await new Promise((answered, failed) => {
-      const opaque: Asked = { ...asking, answered, failed };
-      // What is taken whole never reaches the handler of the promise that `request` returns.
-      taking.request<Asked>({ ...options, opaque }).then(answered, failed);
+      const handler = new AnswerHandler(asking, answered, (error) => {
+        const { body } = options;
+        if (body instanceof Readable) body.on("error", () => undefined).destroy();
+        failed(error);
+      });
+      asking.deadline.stopBy(() => handler.stop());
+      agent.dispatch(options, handler);
     });
-}
 
-interface Asked extends Asking {
-  readonly answered: (answer: Answer) => void;
-  readonly failed: (error: unknown) => void;
-}
-
-/** Takes a small answer, and gives every other one to the handler behind it. */
+/** Takes one answer: whole, or as a stream. */
 class AnswerHandler implements Dispatcher.DispatchHandler {
-  readonly #behind: Dispatcher.DispatchHandler;
-  readonly #asked: Asked;
+  readonly #asking: Asking;
+  readonly #answered: (answer: Answer) => void;
+  readonly #failed: (error: unknown) => void;
+  #stopped: Error | null = null;
+  #controller: Dispatcher.DispatchController | null = null;
   #whole: (Pick<Answer, "statusCode" | "headers"> & { readonly chunks: Uint8Array[] }) | null = null;
+  #stream: Readable | null = null;
 
-  constructor(behind: Dispatcher.DispatchHandler, asked: Asked) {
-    this.#behind = behind;
-    this.#asked = asked;
+  constructor(asking: Asking, answered: (answer: Answer) => void, failed: (error: unknown) => void) {
+    this.#asking = asking;
+    this.#answered = answered;
+    this.#failed = failed;
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController, context: unknown): void {
-    this.#asked.beforeFirstByte?.();
-    this.#behind.onRequestStart?.(controller, context);
+  /** A request that still waits for its connection is not sent. */
+  stop(): void {
+    const stopped = new Error("the exchange was stopped");
+    this.#stopped = stopped;
+    if (this.#stream !== null) this.#stream.destroy(stopped);
+    else if (this.#controller !== null) this.#controller.abort(stopped);
+    else this.#failed(stopped);
   }
 
-  onRequestUpgrade(...given: Parameters<NonNullable<Dispatcher.DispatchHandler["onRequestUpgrade"]>>): void {
-    this.#behind.onRequestUpgrade?.(...given);
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#stopped !== null) return controller.abort(this.#stopped);
+    this.#controller = controller;
+    this.#asking.beforeFirstByte?.();
   }
 
   onResponseStart(
     controller: Dispatcher.DispatchController,
     statusCode: number,
-    headers: Answer["headers"],
-    statusText?: string,
+    headers: IncomingHttpHeaders,
   ): void {
-    const { wholeBytesMax } = this.#asked;
-    if (statusCode >= 200 && wholeBytesMax !== null && isSmall(statusCode, headers, wholeBytesMax))
+    if (statusCode < 200) return;
+    const { wholeBytesMax } = this.#asking;
+    if (wholeBytesMax !== null && isSmall(statusCode, headers, wholeBytesMax))
       this.#whole = { statusCode, headers, chunks: [] };
-    else this.#behind.onResponseStart?.(controller, statusCode, headers, statusText);
+    else {
+      this.#stream = bodyOf(controller);
+      this.#answered({ statusCode, headers, body: this.#stream });
+    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#whole === null) this.#behind.onResponseData?.(controller, chunk);
-    else this.#whole.chunks.push(chunk);
+    if (this.#whole !== null) this.#whole.chunks.push(chunk);
+    else if (this.#stream?.push(chunk) === false) controller.pause();
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController, trailers: Answer["headers"]): void {
-    if (this.#whole === null) return this.#behind.onResponseEnd?.(controller, trailers);
+  onResponseEnd(): void {
+    this.#stream?.push(null);
+    if (this.#whole === null) return;
     const { statusCode, headers, chunks } = this.#whole;
     const [first = new Uint8Array(), ...rest] = chunks;
-    this.#asked.answered({ statusCode, headers, body: rest.length === 0 ? first : Buffer.concat(chunks) });
+    this.#answered({ statusCode, headers, body: rest.length === 0 ? first : Buffer.concat(chunks) });
   }
 
-  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#whole === null) this.#behind.onResponseError?.(controller, error);
-    else this.#asked.failed(error);
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#stream === null) this.#failed(error);
+    else this.#stream.destroy(error);
   }
+}
+
+/** The body as it comes. Leaving it before its end closes the connection. */
+function bodyOf(controller: Dispatcher.DispatchController): Readable {
+  const body = new Readable({
+    read: () => controller.resume(),
+    destroy: (error, done) => {
+      controller.abort(error ?? new Error("the body was not read to its end"));
+      done(error);
+    },
+  });
+  // Its reader gets the error, too; without one there would be nobody to handle it.
+  return body.on("error", () => undefined);
 }
 
 function isSmall(status: number, headers: Answer["headers"], bytesMax: number): boolean {

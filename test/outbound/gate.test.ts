@@ -215,6 +215,19 @@ test("the deadline covers the silence before the headers, a body that drips, and
   }
 });
 
+test("the deadline covers the look-up of a name, and a request that waited for it is never sent", async (context) => {
+  const target = await startTarget(context, (_seen, response) => response.end());
+  const origin = `http://portal.test:${target.port}`;
+  const [found, left] = [Promise.withResolvers<readonly string[]>(), { count: 0 }];
+  const gate = openTestGate(context, { ...loopback, resolve: async () => await found.promise });
+  const mayLeave = (): void => void left.count++;
+  const policy = { ...policyFor([origin], { timeoutMs: 100 }), mayLeave };
+  await assertFails(send(gate, origin, policy), "timeout", /within 100 ms/);
+  found.resolve(["127.0.0.1"]);
+  assert.equal((await send(gate, origin, policyFor([origin]))).status, 200);
+  assert.deepEqual([target.seen.length, left.count], [1, 0]);
+});
+
 test("an abort ends the exchange at once and closes the connection, before the headers and in the body", async (context) => {
   for (const isInBody of [false, true]) {
     const closed = Promise.withResolvers<void>();
