@@ -17,6 +17,11 @@ export interface DataRecord {
 /** Record sets flow in batches of at most `limits.recordBatchSizeMax` and are never completely in memory. */
 export type RecordBatches = AsyncIterable<readonly DataRecord[]>;
 
+/** Records in memory, at most a batch of them, for a reader of batches. */
+export async function* batchOf(records: readonly DataRecord[]): RecordBatches {
+  if (records.length > 0) yield records;
+}
+
 export function validRecord(data: { readonly [field: string]: Json }): DataRecord {
   return { data, errors: [], isValid: true };
 }

@@ -1,5 +1,5 @@
 import { must } from "#lib/assert.ts";
-import type { RecordBatches } from "#domain/record.ts";
+import { batchOf, type RecordBatches } from "#domain/record.ts";
 import type { AtOnceContext, WholeFlow } from "#nodes/at-once.ts";
 import { resultKeysOf } from "#nodes/types/output.ts";
 import { resultKeyOf } from "./node-context.ts";
@@ -31,14 +31,10 @@ function recordsOnce(run: RunContext, planned: PlannedNode, stream: () => Record
   const whole = (): WholeFlow | null => (made ??= attempt(run, planned));
   return {
     kind: "records",
-    open: () => (made?.kind === "records" ? batchOf(made) : stream()),
+    open: () => (made?.kind === "records" ? batchOf(made.records) : stream()),
     counts: null,
     whole,
   };
-}
-
-async function* batchOf({ records }: Extract<WholeFlow, { kind: "records" }>): RecordBatches {
-  if (records.length > 0) yield records;
 }
 
 /** null: it or a source is not small, or an expression needs a thread. */

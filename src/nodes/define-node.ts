@@ -4,7 +4,7 @@ import { Type } from "#lib/type.ts";
 import type { BoundExpressions, ExpressionScopeKind, Scope } from "#domain/expression.ts";
 import type { OutboundRequest, OutboundResponse } from "#domain/http-exchange.ts";
 import { isJsonObject, type Json, type JsonObject } from "#domain/json.ts";
-import type { RecordBatches } from "#domain/record.ts";
+import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import type { StepBrowser } from "#answers/browser/step-browser.ts";
 import type { NewEvidence } from "#domain/page-evidence.ts";
 import type { RunErrorKind } from "#domain/run.ts";
@@ -22,7 +22,12 @@ export function refKeyOf(node: Pick<BlueprintNode, "config">): string {
 /** The output of a node, which flows along an edge. */
 export type Flow =
   | { readonly kind: "value"; readonly value: Value }
-  | { readonly kind: "records"; readonly batches: RecordBatches };
+  | {
+      readonly kind: "records";
+      readonly batches: RecordBatches;
+      /** The same, if they are few and already there: their reader needs no stream. */
+      readonly whole?: readonly DataRecord[];
+    };
 
 export type FlowKind = Flow["kind"];
 

@@ -80,9 +80,10 @@ test("for each record the page is asked for anew, and the record is the root of 
 test("what the form does not have fails, with the names that it has, and nothing is sent", async (t) => {
   const { send, urls } = await formTarget(t);
   const fails = async (rest: JsonObject, message: RegExp, url = "/page") => {
-    const { flow } = await runNode(node({ ...rest, records: "items" }, url), { send });
+    const reading = async () =>
+      await recordsOf((await runNode(node({ ...rest, records: "items" }, url), { send })).flow);
     await assert.rejects(
-      recordsOf(flow),
+      reading(),
       (error: Error) => error.name === "NodeFailure" && message.test(error.message),
     );
   };

@@ -1,5 +1,6 @@
 import type { FinishedStep, RunStep } from "#db/runs/run-steps.ts";
 import { limits } from "#domain/limits.ts";
+import type { DataRecord } from "#domain/record.ts";
 import { decodeRecords, readRecords } from "#domain/record-lines.ts";
 import type { FileValue, Value } from "#domain/value.ts";
 import { must } from "#lib/assert.ts";
@@ -18,6 +19,8 @@ export type KeptOutput = Pick<
 
 /** Stores the output of a node or step: in the row if it is small, otherwise as an object. Secrets of the run are redacted. */
 export async function storeOutput(run: RunContext, flow: Flow | null): Promise<KeptOutput> {
+  const few = flow?.kind === "records" && flow.whole ? fewRecords(flow.whole, run) : null;
+  if (few !== null) return few;
   const counts: RecordCounts = { total: 0, valid: 0 };
   const isRecords = flow?.kind === "records";
   const bytes = isRecords ? encodeRecords(flow.batches, run.redact, counts) : valueBytes(flow, run);
@@ -32,6 +35,15 @@ export async function storeOutput(run: RunContext, flow: Flow | null): Promise<K
     recordsTotal: isRecords ? counts.total : null,
     recordsValid: isRecords ? counts.valid : null,
   };
+}
+
+/** Records that fit the row, without a stream; null: they don't fit. */
+function fewRecords(records: readonly DataRecord[], { redact }: RunContext): KeptOutput | null {
+  const output = redact.fewLines(records, limits.rowContentBytesMax);
+  if (output === null) return null;
+  const recordsValid = records.filter(({ isValid }) => isValid).length;
+  const none = { blob: null, filename: null, contentType: null };
+  return { outputKind: "records", output, ...none, recordsTotal: records.length, recordsValid };
 }
 
 const bytesOf = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));

@@ -32,11 +32,10 @@ export interface Redactor {
   body(text: string): Promise<string>;
   /** Records as newline-delimited JSON in UTF-8. Yields to other work. */
   lines(records: readonly DataRecord[]): Promise<Buffer>;
+  /** The same without waiting; null: they have more bytes, before they are redacted. */
+  fewLines(records: readonly DataRecord[], bytesMax: number): Buffer | null;
   /** The same for records that are shown. */
-  readonly shown: Pick<Redactor, "lines"> & {
-    /** Without waiting; null: they have more bytes, before they are redacted. */
-    fewLines(records: readonly DataRecord[], bytesMax: number): Buffer | null;
-  };
+  readonly shown: Pick<Redactor, "lines" | "fewLines">;
   /** A stream of any bytes. Yields to other work. */
   stream(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Adds secrets that the run received while it was executing. */
@@ -63,6 +62,11 @@ export function redactorOf(secrets: RunSecrets): Redactor {
   const text = (given: string): string => withoutHandles(cleanText(given, cleaning));
   const lines = async (records: readonly DataRecord[]): Promise<Buffer> =>
     (await inTurns(cleanLines(records, cleaning))).bytes;
+  const fewLines = (records: readonly DataRecord[], bytesMax: number): Buffer | null => {
+    const bytes = Buffer.from(linesOf(records), "utf8");
+    if (bytes.length > bytesMax) return null;
+    return isIdle() ? bytes : atOnce(cleanLines(records, cleaning)).bytes;
+  };
   return {
     text,
     message: (given) => cleanText(text(given), cleaning, secrets.inMessages),
@@ -78,12 +82,12 @@ export function redactorOf(secrets: RunSecrets): Redactor {
       return clean?.toString("utf8") ?? given;
     },
     lines,
+    fewLines,
     shown: {
       lines: async (records) => bytesWithoutHandles(await lines(records)),
-      fewLines(records, bytesMax) {
-        const bytes = Buffer.from(linesOf(records), "utf8");
-        if (bytes.length > bytesMax) return null;
-        return bytesWithoutHandles(isIdle() ? bytes : atOnce(cleanLines(records, cleaning)).bytes);
+      fewLines: (records, bytesMax) => {
+        const few = fewLines(records, bytesMax);
+        return few && bytesWithoutHandles(few);
       },
     },
     stream: (bytes) => (isIdle() ? bytes : cleanStream(bytes, cleaning)),

@@ -1,6 +1,7 @@
+import type { OutboundResponse } from "#domain/http-exchange.ts";
 import { limits } from "#domain/limits.ts";
-import type { RecordBatches } from "#domain/record.ts";
-import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
+import { batchOf, type DataRecord, type RecordBatches } from "#domain/record.ts";
+import { NodeFailure, type Flow, type NodeContext } from "#nodes/define-node.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { exchange, type RequestContext } from "./http-exchange.ts";
 import type { PreparedRequest } from "./http-request.ts";
@@ -10,13 +11,73 @@ import { reportMissing } from "#nodes/parse/missing-records.ts";
 import { firstPage, leadTo, nextPage, type PageAt } from "./next-page.ts";
 import { PageRepeats } from "./page-repeats.ts";
 import { readPageVariables } from "./page-variables.ts";
-import { readPage } from "./read-page.ts";
+import { readPage, type Page } from "./read-page.ts";
+import { requireRecords } from "./require-records.ts";
 
-/** The records of every page, page by page. Throws NodeFailure if there are more than `max_pages`. */
+/** The records of the node's request, or of its pages. Those of a single small answer are all there. Throws NodeFailure. */
+export async function recordsOfRequest(
+  context: NodeContext,
+  config: HttpConfig,
+  asked: RequestContext,
+): Promise<Extract<Flow, { kind: "records" }>> {
+  const only = config.paginate === undefined ? await askPage(context, config, asked, 1) : null;
+  const batches = only?.page.batches;
+  if (only !== null && Array.isArray(batches) && batches.length <= 1) {
+    const [whole = []] = batches as readonly (readonly DataRecord[])[];
+    noteRecords(context, 1, only.response, whole.length);
+    requireRecords(config, whole.length);
+    return { kind: "records", batches: batchOf(whole), whole };
+  }
+  return { kind: "records", batches: enough(config, recordsOfPages(context, config, asked, only)) };
+}
+
+async function* enough(config: HttpConfig, batches: RecordBatches): RecordBatches {
+  let total = 0;
+  for await (const batch of batches) {
+    total += batch.length;
+    yield batch;
+  }
+  requireRecords(config, total);
+}
+
+/** A page that was asked for, and its answer. */
+interface AskedPage {
+  readonly place: string;
+  readonly response: OutboundResponse;
+  readonly page: Page;
+}
+
+async function askPage(
+  context: NodeContext,
+  config: HttpConfig,
+  asked: RequestContext,
+  number: number,
+  at = firstPage(config.paginate),
+  requestAt = requestsOf(context, config, asked),
+): Promise<AskedPage> {
+  const place = config.paginate === undefined ? asked.place : `${asked.place}, page ${number}`;
+  // `until` applies to the first page: after it, the target's work is done.
+  const send = number === 1 ? exchangeUntil : exchange;
+  const response = await send(context, config, await requestAt(at), { place, seen: asked.seen });
+  // Later pages may be empty: most kinds of pagination end with an empty page.
+  const missing = number === 1 ? reportMissing(context, config, place) : undefined;
+  const variables = { ...asked.seen, ...at.variables };
+  return { place, response, page: await readPage(context, config, response, { place, variables, missing }) };
+}
+
+const noteRecords = (
+  { log }: NodeContext,
+  page: number,
+  { status }: OutboundResponse,
+  records: number,
+): void => log("page", { page, status, records });
+
+/** The records of every page, page by page. `first`: if it was asked for. Throws NodeFailure if there are more than `max_pages`. */
 export async function* recordsOfPages(
   context: NodeContext,
   config: HttpConfig,
   asked: RequestContext,
+  first: AskedPage | null = null,
 ): RecordBatches {
   const { paginate } = config;
   const pagesMax = paginate?.max_pages ?? limits.pagesMax;
@@ -24,14 +85,8 @@ export async function* recordsOfPages(
   const requestAt = requestsOf(context, config, asked);
   let at = firstPage(paginate);
   for (let number = 1; ; number += 1) {
-    const place = `${asked.place}${paginate === undefined ? "" : `, page ${number}`}`;
-    // `until` applies to the first page: after it, the target's work is done.
-    const send = number === 1 ? exchangeUntil : exchange;
-    const response = await send(context, config, await requestAt(at), { place, seen: asked.seen });
-    // Later pages may be empty: most kinds of pagination end with an empty page.
-    const missing = number === 1 ? reportMissing(context, config, place) : undefined;
-    const variables = { ...asked.seen, ...at.variables };
-    const page = await readPage(context, config, response, { place, variables, missing });
+    const known = number === 1 ? first : null;
+    const { place, response, page } = known ?? (await askPage(context, config, asked, number, at, requestAt));
     let records = 0;
     try {
       for await (const batch of page.batches) {
@@ -42,7 +97,7 @@ export async function* recordsOfPages(
     } finally {
       page.release();
     }
-    context.log("page", { page: number, status: response.status, records });
+    noteRecords(context, number, response, records);
     if (paginate === undefined) return;
     const { lead, isMore } = page;
     const next = nextPage(paginate, at, number + 1, { response, records, lead, isMore, place });
@@ -63,7 +118,8 @@ function requestsOf(
   asked: RequestContext,
 ): (at: PageAt) => Promise<PreparedRequest> {
   const { scope } = asked;
-  const rendersEachPage = readPageVariables(config.request, config.paginate).length > 0;
+  const { paginate } = config;
+  const rendersEachPage = paginate !== undefined && readPageVariables(config.request, paginate).length > 0;
   let once: PreparedRequest | null = null;
   return async (at) => {
     if (rendersEachPage || once === null)

@@ -6,7 +6,7 @@ import type { OutboundResponse } from "#domain/http-exchange.ts";
 import type { JsonObject } from "#domain/json.ts";
 import { reserveJsonMemory } from "#domain/json-room.ts";
 import { readRoot } from "#domain/read-json.ts";
-import type { RecordBatches } from "#domain/record.ts";
+import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { charsetOf, decodeHtml } from "#nodes/parse/decode-text.ts";
 import { NodeFailure, type NodeContext } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
@@ -15,14 +15,21 @@ import { mediaType, responseText } from "./http-exchange.ts";
 import { findMissing, type ReportMissing } from "#nodes/parse/missing-records.ts";
 import { readWhile, type PageInfo } from "./next-page.ts";
 import type { ParseConfig } from "#nodes/parse/parse-config.ts";
-import { listPath, parseRecords, type ParseSource } from "#nodes/parse/parse-records.ts";
+import {
+  listPath,
+  parseRecords,
+  recordsOfWhole,
+  type ParseSource,
+  type ParseTools,
+} from "#nodes/parse/parse-records.ts";
 import { readColumn } from "#nodes/parse/read-parsed.ts";
 import { batchesFromJson } from "#nodes/records/record-flow.ts";
 
 const SLICE_BYTES = 65_536;
 
 export interface Page extends PageInfo {
-  readonly batches: RecordBatches;
+  /** A list if they were few enough to be read at once. */
+  readonly batches: RecordBatches | Iterable<readonly DataRecord[]>;
   /** Must be called when the records have been read. */
   readonly release: () => void;
 }
@@ -47,16 +54,15 @@ export async function readPage(
   at: PagePlace,
 ): Promise<Page> {
   const { parse, paginate } = config;
-  const { place } = at;
   // RFC 9110, 15.3.5: 204 has no content, so no records either, and no further pages.
   if (response.status === 204)
     return {
       ...NO_PAGE_INFO,
       isMore: paginate?.while === undefined ? null : false,
-      batches: batched(batchesFromJson(null, place)),
+      batches: [],
     };
   if (response.kept !== null || isListRead(config, response))
-    return { ...NO_PAGE_INFO, batches: listRecords(context, config, response, at) };
+    return { ...NO_PAGE_INFO, batches: await listRecords(context, config, response, at) };
   if (parse !== undefined && parse.format !== "json") {
     const charset = charsetOf(response.headers.get("content-type"));
     const { expressions, signal } = context;
@@ -110,7 +116,7 @@ async function readWhole(
   const key = paginate?.cursor === undefined ? "next_url" : "cursor";
   const recordsPlace = `${place}: ${own === undefined && parse?.records === undefined ? "the response" : "records"}`;
   return {
-    batches: batched(batchesFromJson(value, recordsPlace)),
+    batches: batchesFromJson(value, recordsPlace),
     lead: lead === undefined ? undefined : valueOf(outcomes?.[1], `${place}: paginate.${key}`),
     isMore: more === undefined ? null : readWhile(valueOf(outcomes?.[2], `${place}: paginate.while`), place),
   };
@@ -147,25 +153,23 @@ function isListRead({ parse, paginate, records }: HttpConfig, { status }: Outbou
   return status !== 204 && isJson && !isAsked(paginate) && listPath(records ?? parse?.records) !== null;
 }
 
-function listRecords(
+async function listRecords(
   { expressions, signal }: NodeContext,
   { parse, records }: HttpConfig,
   response: OutboundResponse,
   { place, missing }: PagePlace,
-): RecordBatches {
+): Promise<Page["batches"]> {
   const contentType = response.headers.get("content-type");
   const { body } = response;
   const charset = charsetOf(contentType);
   const open = response.kept?.open ?? (() => slicesOf(body));
   const config: ParseConfig = { ...(parse ?? { format: "json" }), ...(records !== undefined && { records }) };
-  const isSmallText =
-    response.kept === null && body.length <= SLICE_BYTES && isUtf8Text(body, config.charset ?? charset);
-  const source: ParseSource = isSmallText
-    ? { form: "text", text: decodeText(body) }
-    : { form: "bytes", open, charset };
   const named = config.format === "json" ? `${place}: the response (${mediaType(contentType)})` : place;
   const recordsPlace = `${place}: ${config.records === undefined ? "the response" : "records"}`;
-  return parseRecords(source, config, { expressions, signal, place: named, recordsPlace, missing });
+  const tools: ParseTools = { expressions, signal, place: named, recordsPlace, missing };
+  if (response.kept === null && body.length <= SLICE_BYTES && isUtf8Text(body, config.charset ?? charset))
+    return [...(await recordsOfWhole({ form: "text", text: decodeText(body) }, config.records, tools))];
+  return parseRecords({ form: "bytes", open, charset }, config, tools);
 }
 
 const isUtf8Text = (body: Uint8Array, charset: string | null): boolean =>
@@ -180,8 +184,4 @@ async function* slicesOf(body: Uint8Array): AsyncIterable<Uint8Array> {
     yield body.subarray(start, start + SLICE_BYTES);
     await setImmediate();
   }
-}
-
-async function* batched(records: ReturnType<typeof batchesFromJson>): RecordBatches {
-  yield* records;
 }

@@ -4,7 +4,7 @@ import { reserveJsonMemory } from "#domain/json-room.ts";
 import { limits } from "#domain/limits.ts";
 import { readRoot } from "#domain/read-json.ts";
 import { must } from "#lib/assert.ts";
-import type { RecordBatches } from "#domain/record.ts";
+import type { DataRecord, RecordBatches } from "#domain/record.ts";
 import { decodeChunks, decodeHtml, decodeWhole, decodeXml } from "./decode-text.ts";
 import { NodeFailure } from "#nodes/define-node.ts";
 import { valueOf } from "#nodes/records/expression-value.ts";
@@ -158,10 +158,14 @@ async function recordsOfRoot(
 }
 
 /**
- * The room in the memory budget is released before the first record is read, because the consumer may need room, too. Only the
- * expression's result is kept until then.
+ * The records of JSON that is read completely, in batches. The room in the memory budget is released before the first record is read,
+ * because the consumer may need room, too. Only the expression's result is kept until then.
  */
-async function recordsOfWhole(source: ParseSource, expression: string | undefined, tools: ParseTools) {
+export async function recordsOfWhole(
+  source: ParseSource,
+  expression: string | undefined,
+  tools: ParseTools,
+): Promise<Iterable<readonly DataRecord[]>> {
   if (source.form === "json") return await recordsOfRoot({ root: source.json }, expression, tools);
   const content = source.form === "text" ? source.text : await collect(source.open(), tools.place);
   const release = await reserveJsonMemory(content, tools.signal);

@@ -1,6 +1,6 @@
 import { isJsonObject } from "#domain/json.ts";
-import { validRecord, type DataRecord, type RecordBatches } from "#domain/record.ts";
-import { defineNode, type NodeContext } from "#nodes/define-node.ts";
+import { batchOf, validRecord } from "#domain/record.ts";
+import { defineNode } from "#nodes/define-node.ts";
 import { httpFindings, httpWarnings } from "#nodes/http/http-check.ts";
 import {
   addedVariables,
@@ -8,17 +8,15 @@ import {
   effectOf,
   httpSchema,
   requestScopeOf,
-  type HttpConfig,
 } from "#nodes/http/http-config.ts";
 import { recordsOfEachRead } from "#nodes/http/http-each-reads.ts";
 import { recordsOfEachWrite, writeAlone } from "#nodes/http/http-each-writes.ts";
 import { responseText, type RequestContext } from "#nodes/http/http-exchange.ts";
-import { recordsOfPages } from "#nodes/http/http-pages.ts";
+import { recordsOfRequest } from "#nodes/http/http-pages.ts";
 import { fileOfResponse } from "#nodes/http/http-file.ts";
 import { extractFields, prepareNodeRequest } from "#nodes/http/http-submit.ts";
 import { exchangeUntil } from "#nodes/http/http-until.ts";
 import { isUnpacked } from "#nodes/parse/parse-config.ts";
-import { requireRecords } from "#nodes/http/require-records.ts";
 import { readConfig } from "#domain/read-config.ts";
 
 /** docs/nodes/http.md. The node's `timeout` applies to each request. */
@@ -51,7 +49,7 @@ export const node = defineNode({
     const asked: RequestContext = { scope: {}, seen: {}, place: describeRequest(config) };
     const { place } = asked;
     if (config.records !== undefined || config.parse !== undefined)
-      return { kind: "records", batches: recordsOfOne(context, config, asked) };
+      return await recordsOfRequest(context, config, asked);
     const request = await prepareNodeRequest(context, config, asked);
     const response = await exchangeUntil(context, config, request, asked);
     context.log("response", {
@@ -60,22 +58,10 @@ export const node = defineNode({
     });
     if (config.extract !== undefined) {
       const data = await extractFields(context, config.extract, response, asked);
-      return { kind: "records", batches: one(validRecord(data)) };
+      const whole = [validRecord(data)];
+      return { kind: "records", batches: batchOf(whole), whole };
     }
     if (config.save !== undefined) return { kind: "value", value: fileOfResponse(response) };
     return { kind: "value", value: { form: "text", text: responseText(response, place) } };
   },
 });
-
-async function* one(record: DataRecord): RecordBatches {
-  yield [record];
-}
-
-async function* recordsOfOne(context: NodeContext, config: HttpConfig, asked: RequestContext): RecordBatches {
-  let total = 0;
-  for await (const batch of recordsOfPages(context, config, asked)) {
-    total += batch.length;
-    yield batch;
-  }
-  requireRecords(config, total);
-}
