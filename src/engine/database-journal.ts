@@ -47,8 +47,8 @@ export function databaseJournal(
     startStep: async (nodeId) =>
       await retryWhileLocked(async () => await startStep(db, { lease, accountId, nodeId })),
     finishStep: async (step) => {
-      const tally = tallies.take();
-      return await retryWhileLocked(async () => await finishStep(db, { ...step, lease, accountId, tally }));
+      const finished = { ...step, lease, accountId, tally: tallies.take(), hasLost: run.lostLeases > 0 };
+      return await retryWhileLocked(async () => await finishStep(db, finished));
     },
     failStep: async (nodeId, detail, tookMs, log) => {
       const failed = { lease, accountId, nodeId, detail, tookMs, log, tally: tallies.take() };

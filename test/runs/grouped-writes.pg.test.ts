@@ -198,6 +198,36 @@ test("finishStep: a step whose lease was lost after it was started stays as it w
   );
 });
 
+test("finishStep: an object is stored, and the count of lost leases reset, whatever the neighbours need", async () => {
+  const held = (await leases()).filter((_lease, index) => index !== 2);
+  await db.query("update run set lost_leases = 2 where id = any($1)", [held.map(({ runId }) => runId)]);
+  const blob = { key: `steps/${accountId}/test`, sizeBytes: 3, sha256: Buffer.alloc(32) };
+  const more: readonly Partial<FinishedStep>[] = [
+    { hasLost: false },
+    { hasLost: true },
+    { hasLost: false, output: null, blob },
+    {},
+  ];
+  for (const batch of [[0], [0, 1], [2, 3]])
+    await Promise.all(
+      batch.map(async (at) => {
+        const lease = held[at] as Lease;
+        return await finishStep(db, { ...finished(lease), nodeId: `${NODE}${batch.length}`, ...more[at] });
+      }),
+    );
+  const rows = await db.query(
+    `select (select count(*)::int from run_step where run_id = run.id) as steps, lost_leases as lost,
+       (select key from blob where run_id = run.id) as key from run where id = any($1) order by array_position($1, id)`,
+    [held.map(({ runId }) => runId)],
+  );
+  assert.deepEqual(rows, [
+    { steps: 2, lost: 0, key: null },
+    { steps: 1, lost: 0, key: null },
+    { steps: 1, lost: 0, key: blob.key },
+    { steps: 1, lost: 0, key: null },
+  ]);
+});
+
 test("a waiting run whose row another transaction holds is passed over, and is admitted at a later look", async () => {
   const held = inserted;
   inserted += 3;

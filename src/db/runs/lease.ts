@@ -1,5 +1,6 @@
 import { grouped } from "#db/connection/group.ts";
-import type { Database } from "#db/connection/pool.ts";
+import { given, valuesOf, type Columns } from "#db/connection/given-rows.ts";
+import type { Database, Statement } from "#db/connection/pool.ts";
 
 /** A worker's lease: every write with it is refused once another worker has taken over the run. */
 export interface Lease {
@@ -25,70 +26,72 @@ export const leaseValues = (lease: Lease): [string, string, number] => [
   lease.epoch,
 ];
 
-/** For a row that another transaction locks: a batch skips it, a single call waits. */
-type LockWait = "skip" | "wait";
-
-/** A statement under leases, as a batch and as a single call. */
-export type LeasedStatement = {
-  readonly [form in LockWait]: { readonly name: string; readonly text: string };
-};
-
-/**
- * `write` can use `held`, a common table expression: the rows of `given` (run_id, owner, epoch) whose runs still have these
- * leases, and keep them until the transaction ends. `locks`: how the statement locks the run's own row.
- */
-export function underLease(
-  name: string,
-  locks: "share" | "no key update",
-  write: (held: string) => string,
-): LeasedStatement {
-  const held = (ifLocked: string): string => `held as (
-    select given.* from given join run on run.id = given.run_id and ${heldBy("given.owner", "given.epoch")}
-    order by given.run_id for ${locks} of run${ifLocked})`;
-  return {
-    skip: { name, text: write(held(" skip locked")) },
-    wait: { name: `${name}_alone`, text: write(held("")) },
-  };
-}
-
 interface LeasedCall {
   readonly lease: Lease;
 }
 
-/** `$1` to `$3`: `given (run_id, owner, epoch)`. */
-const leaseColumns = (calls: readonly LeasedCall[]): readonly (readonly unknown[])[] => [
-  calls.map(({ lease }) => lease.runId),
-  calls.map(({ lease }) => lease.owner),
-  calls.map(({ lease }) => lease.epoch),
-];
+const LEASE: Columns<LeasedCall> = {
+  run_id: ["text", ({ lease }) => lease.runId],
+  owner: ["text", ({ lease }) => lease.owner],
+  epoch: ["int", ({ lease }) => lease.epoch],
+};
+
+/** A statement under leases. */
+interface LeasedWrite<Call> {
+  readonly name: string;
+  /** How it locks the run's own row. */
+  readonly locks: "share" | "no key update";
+  /** Of a call, besides its lease. */
+  readonly columns?: Columns<Call>;
+  /**
+   * What follows `held`, a common table expression: the calls' columns (and run_id, owner, epoch) whose runs still have these leases, and
+   * keep them until the transaction ends. It returns the ids of the runs that it changed. Its own parameters begin at `$next`.
+   */
+  readonly write: (next: number, rare: string) => string;
+  readonly values?: (calls: readonly Call[]) => readonly unknown[];
+  /** A part for batches in which some call needs it: one that writes no rows still opens its table and all of its indexes. */
+  readonly rare?: { readonly isNeeded: (call: Call) => boolean; readonly part: string };
+}
 
 /**
- * Concurrent writes of this process under its leases as one statement, which returns the ids of the runs that it changed: true
- * for those calls, false for those whose lease is lost. `values`: the parameters from `$4` on. A lost lease does not affect other
- * calls, and none waits for a run whose row is locked: that call is repeated alone and waits. Each run has one call at a time;
- * calls are in the order of their runs, so that batches never deadlock.
+ * Concurrent writes of this process under its leases as one statement: true for the calls whose runs it changed, false for those whose
+ * lease is lost. A lost lease does not affect other calls, and none waits for a run whose row is locked: that call is repeated alone and
+ * waits. Each run has one call at a time; calls are in the order of their runs, so that batches never deadlock.
  */
-export function groupedUnderLease<Call extends LeasedCall>(
-  statement: LeasedStatement,
-  values: (calls: readonly Call[]) => readonly unknown[],
-): (db: Database, call: Call) => Promise<boolean> {
-  const write = async (
-    db: Database,
-    calls: readonly Call[],
-    form: LockWait,
-  ): Promise<ReadonlySet<string>> => {
+export function groupedUnderLease<Call extends LeasedCall>({
+  name,
+  locks,
+  columns = {},
+  write,
+  values = () => [],
+  rare = { isNeeded: () => false, part: "" },
+}: LeasedWrite<Call>): (db: Database, call: Call) => Promise<boolean> {
+  const all: Columns<Call> = { ...LEASE, ...columns };
+  const statement = (suffix: string, ifLocked: string, part: string): Statement => ({
+    name: `${name}${suffix}`,
+    text: `with given as (select * from ${given("given", all, 1)}), held as (
+      select given.* from given join run on run.id = given.run_id and ${heldBy("given.owner", "given.epoch")}
+      order by given.run_id for ${locks} of run${ifLocked})${write(Object.keys(all).length + 1, part)}`,
+  });
+  const forms = (suffix: string, ifLocked: string): Readonly<Record<"rare" | "plain", Statement>> => ({
+    rare: statement(suffix, ifLocked, rare.part),
+    plain: statement(`_plain${suffix}`, ifLocked, ""),
+  });
+  // A batch skips a row that another transaction locks, a single call waits for it.
+  const [skipping, waiting] = [forms("", " skip locked"), forms("_alone", "")];
+  const send = async (db: Database, calls: readonly Call[], form: typeof skipping): Promise<Set<string>> => {
     const changed = await db.query<{ runId: string }>({
-      ...statement[form],
-      values: [...leaseColumns(calls), ...values(calls)],
+      ...(calls.some(rare.isNeeded) ? form.rare : form.plain),
+      values: [...valuesOf(all, calls), ...values(calls)],
     });
     return new Set(changed.map(({ runId }) => runId));
   };
   const alone = async (db: Database, call: Call): Promise<boolean> =>
-    (await write(db, [call], "wait")).has(call.lease.runId);
+    (await send(db, [call], waiting)).has(call.lease.runId);
   const together = grouped<Call, boolean>(
     async (db, calls) => {
       const ordered = calls.toSorted((a, b) => (a.lease.runId < b.lease.runId ? -1 : 1));
-      const changed = await write(db, ordered, "skip");
+      const changed = await send(db, ordered, skipping);
       return calls.map(({ lease }) => changed.has(lease.runId));
     },
     { alone, waitMaxMs: Infinity },

@@ -1,7 +1,8 @@
 import { runStatusesBefore } from "#domain/run.ts";
 import type { StoredResult } from "#domain/run-results.ts";
+import { given, valuesOf, type Columns } from "#db/connection/given-rows.ts";
 import { grouped } from "#db/connection/group.ts";
-import { groupedUnderLease, underLease, type Lease } from "./lease.ts";
+import { groupedUnderLease, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 export interface NewResult extends Omit<StoredResult, "blobKey"> {
@@ -19,60 +20,64 @@ interface Completion {
   readonly results: readonly NewResult[];
 }
 
+interface ShownResult extends NewResult {
+  readonly runId: string;
+  readonly accountId: string;
+  readonly ordinal: number;
+}
+
+const RESULT: Columns<ShownResult> = {
+  account_id: ["text", ({ accountId }) => accountId],
+  run_id: ["text", ({ runId }) => runId],
+  ordinal: ["int", ({ ordinal }) => ordinal],
+  key: ["text", ({ key }) => key],
+  total_records: ["bigint", ({ totalRecords }) => totalRecords],
+  json_bytes: ["bigint", ({ jsonBytes }) => jsonBytes],
+  content: ["bytea", ({ content }) => content],
+  blob_key: ["text", ({ blob }) => blob?.key ?? null],
+  blob_bytes: ["bigint", ({ blob }) => blob?.sizeBytes ?? null],
+  blob_sha256: ["bytea", ({ blob }) => blob?.sha256 ?? null],
+};
+
 /** Writes the results together with the terminal state: `completed` means that every result exists. False: the lease is lost. */
-export const completeRun = groupedUnderLease<Completion>(
-  underLease(
-    "complete_runs",
-    "no key update",
-    (held) => `with given as (
-    select * from unnest($1::text[], $2::text[], $3::int[], $4::bigint[], $5::bytea[])
-      as given (run_id, owner, epoch, response_bytes, tally)
-  ), ${held}, ended as (
+export const completeRun = groupedUnderLease<Completion>({
+  name: "complete_runs",
+  locks: "no key update",
+  columns: {
+    response_bytes: ["bigint", ({ responseBytes }) => responseBytes],
+    tally: ["bytea", ({ tally }) => tally],
+  },
+  write: (next, ofObjects) => `, ended as (
     update run set status = 'completed', progress_step = 'completed', ended_at = greatest(app_now(), started_at),
       lease_owner = null, response_bytes = held.response_bytes, tally = held.tally
-    from held where run.id = held.run_id and status = any($6) returning run.id
+    from held where run.id = held.run_id and status = any($${next}) returning run.id
   ), result as (
-    select result.* from unnest($7::text[], $8::text[], $9::int[], $10::text[], $11::bigint[], $12::bigint[], $13::bytea[],
-        $14::text[], $15::bigint[], $16::bytea[])
-      as result (account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key, blob_bytes, blob_sha256)
-    join ended on ended.id = result.run_id
-  ), stored as (
-    insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
-    select blob_key, account_id, run_id, 'result', blob_bytes, blob_sha256 from result where blob_key is not null
-  ), noted as (
-    insert into account_usage_change (account_id, bytes)
-    select account_id, sum(blob_bytes) from result where blob_bytes > 0 group by account_id
-  ), shown as (
+    select result.* from ${given("result", RESULT, next + 1)} join ended on ended.id = result.run_id
+  )${ofObjects}, shown as (
     insert into run_result (account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key)
     select account_id, run_id, ordinal, key, total_records, json_bytes, content, blob_key from result
   )
   select id as "runId" from ended`,
-  ),
-  (calls) => [
-    calls.map(({ responseBytes }) => responseBytes),
-    calls.map(({ tally }) => tally),
+  values: (calls) => [
     runStatusesBefore("completed"),
-    ...resultColumns(calls),
+    ...valuesOf(
+      RESULT,
+      calls.flatMap(({ lease: { runId }, accountId, results }) =>
+        results.map((result, ordinal) => ({ ...result, runId, accountId, ordinal })),
+      ),
+    ),
   ],
-);
-
-function resultColumns(calls: readonly Completion[]): readonly (readonly unknown[])[] {
-  const all = calls.flatMap(({ lease, accountId, results }) =>
-    results.map((result, ordinal) => ({ ...result, runId: lease.runId, accountId, ordinal })),
-  );
-  return [
-    all.map(({ accountId }) => accountId),
-    all.map(({ runId }) => runId),
-    all.map(({ ordinal }) => ordinal),
-    all.map(({ key }) => key),
-    all.map(({ totalRecords }) => totalRecords),
-    all.map(({ jsonBytes }) => jsonBytes),
-    all.map(({ content }) => content),
-    all.map(({ blob }) => blob?.key ?? null),
-    all.map(({ blob }) => blob?.sizeBytes ?? null),
-    all.map(({ blob }) => blob?.sha256 ?? null),
-  ];
-}
+  rare: {
+    isNeeded: ({ results }) => results.some(({ blob }) => blob !== null),
+    part: `, stored as (
+      insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
+      select blob_key, account_id, run_id, 'result', blob_bytes, blob_sha256 from result where blob_key is not null
+    ), noted as (
+      insert into account_usage_change (account_id, bytes)
+      select account_id, sum(blob_bytes) from result where blob_bytes > 0 group by account_id
+    )`,
+  },
+});
 
 /** In the order of the Blueprint's output nodes. Those of many runs are one statement. */
 export const listResults = grouped<string, readonly StoredResult[]>(async (db, runIds) => {

@@ -1,4 +1,5 @@
-import { groupedUnderLease, leaseValues, RUN_HELD, underLease, type Lease } from "./lease.ts";
+import { groupedUnderLease, leaseValues, RUN_HELD, type Lease } from "./lease.ts";
+import type { Columns } from "#db/connection/given-rows.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 /** One journal entry: the output of a node with external effects. */
@@ -27,37 +28,37 @@ export async function listSteps(db: Database, runId: string): Promise<readonly R
   );
 }
 
+/** A step, and the lease of its run. */
+interface Place {
+  readonly lease: Lease;
+  readonly accountId: string;
+  readonly nodeId: string;
+}
+
+const PLACE: Columns<Place> = {
+  account_id: ["text", ({ accountId }) => accountId],
+  node_id: ["text", ({ nodeId }) => nodeId],
+};
+
 /**
  * Records that the node is about to write or to store its input. False: the lease is lost, so it must not. A read-only node is only
  * recorded at its end: repeating it after a crash is harmless, and recording its start would cost a commit.
  */
-export const startStep = groupedUnderLease<{
-  readonly lease: Lease;
-  readonly accountId: string;
-  readonly nodeId: string;
-}>(
-  underLease(
-    "start_steps",
-    "share",
-    (held) => `with given as (
-          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[])
-            as given (run_id, owner, epoch, account_id, node_id)
-        ), ${held}
-        insert into run_step (account_id, run_id, node_id, status, epoch)
-        select account_id, run_id, node_id, 'started', epoch from held
-        on conflict (run_id, node_id) do update
-          set status = 'started', epoch = excluded.epoch, attempts = run_step.attempts + 1, started_at = app_now(),
-            ended_at = null, error_detail = null
-          where run_step.status <> 'done'
-        returning run_id as "runId"`,
-  ),
-  (calls) => [calls.map(({ accountId }) => accountId), calls.map(({ nodeId }) => nodeId)],
-);
+export const startStep = groupedUnderLease<Place>({
+  name: "start_steps",
+  locks: "share",
+  columns: PLACE,
+  write: () => `
+    insert into run_step (account_id, run_id, node_id, status, epoch)
+    select account_id, run_id, node_id, 'started', epoch from held
+    on conflict (run_id, node_id) do update
+      set status = 'started', epoch = excluded.epoch, attempts = run_step.attempts + 1, started_at = app_now(),
+        ended_at = null, error_detail = null
+      where run_step.status <> 'done'
+    returning run_id as "runId"`,
+});
 
-export interface FinishedStep {
-  readonly lease: Lease;
-  readonly accountId: string;
-  readonly nodeId: string;
+export interface FinishedStep extends Place {
   readonly outputKind: "records" | "text" | "json" | "file" | "absent";
   /** At most one of the two. */
   readonly output: Buffer | null;
@@ -72,6 +73,8 @@ export interface FinishedStep {
   readonly tookMs: number;
   /** Lines of `domain/node-tally.ts`: nodes without entries of their own that have ended since the last entry. */
   readonly tally: Buffer | null;
+  /** False: the run had lost no lease when it was claimed, so there is no count to reset. */
+  readonly hasLost?: boolean;
 }
 
 /** The state of an existing entry: this lease has begun it, or an earlier one has not finished it. */
@@ -84,19 +87,28 @@ const TIMES = `started_at = case when ${IS_BEGUN} then run_step.started_at else 
           ended_at = excluded.ended_at,
           tally = coalesce(run_step.tally || excluded.tally, excluded.tally, run_step.tally)`;
 
+const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
+
 /** Stores the node's output. False: the lease is lost, and the output is discarded. */
-export const finishStep = groupedUnderLease<FinishedStep>(
-  // A run with progress is not poison: only leases lost without a finished step count (docs/decisions/0009).
-  underLease(
-    "finish_steps",
-    "share",
-    (held) => `with given as (
-    select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bytea[], $8::text[],
-        $9::bigint[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bytea[], $14::bytea[], $15::bytea[], $16::float8[],
-        $17::bytea[])
-      as given (run_id, owner, epoch, account_id, node_id, output_kind, output, blob_key, blob_bytes, blob_sha256,
-        records_total, records_valid, log, filename, content_type, took_ms, tally)
-  ), ${held}, done as (
+export const finishStep = groupedUnderLease<FinishedStep>({
+  name: "finish_steps",
+  locks: "share",
+  columns: {
+    ...PLACE,
+    output_kind: ["text", ({ outputKind }) => outputKind],
+    output: ["bytea", ({ output }) => output],
+    blob_key: ["text", ({ blob }) => blob?.key ?? null],
+    blob_bytes: ["bigint", ({ blob }) => blob?.sizeBytes ?? null],
+    blob_sha256: ["bytea", ({ blob }) => blob?.sha256 ?? null],
+    records_total: ["bigint", ({ recordsTotal }) => recordsTotal],
+    records_valid: ["bigint", ({ recordsValid }) => recordsValid],
+    log: ["bytea", ({ log }) => bytes(log)],
+    filename: ["bytea", ({ filename }) => bytes(filename)],
+    content_type: ["bytea", ({ contentType }) => bytes(contentType)],
+    took_ms: ["float8", ({ tookMs }) => tookMs],
+    tally: ["bytea", ({ tally }) => tally],
+  },
+  write: (_next, rare) => `, done as (
     insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, output_kind, output, blob_key,
       records_total, records_valid, log, filename, content_type, tally)
     select account_id, run_id, node_id, 'done', epoch, app_now() - took_ms * interval '1 ms', app_now(), output_kind, output,
@@ -108,76 +120,50 @@ export const finishStep = groupedUnderLease<FinishedStep>(
           log = excluded.log, filename = excluded.filename, content_type = excluded.content_type
       where ${IS_OPEN}
     returning run_step.run_id
-  ), stored as (
-    insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
-    select blob_key, account_id, run_id, 'step', blob_bytes, blob_sha256 from held join done using (run_id)
-    where blob_key is not null
-  ), noted as (
-    insert into account_usage_change (account_id, bytes)
-    select account_id, sum(blob_bytes) from held join done using (run_id) where blob_bytes > 0 group by account_id
-  ), progressed as (
-    update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
-  )
+  )${rare}
   select run_id as "runId" from done`,
-  ),
-  stepColumns,
-);
-
-const bytes = (text: string | null): Buffer | null => (text === null ? null : Buffer.from(text, "utf8"));
-
-function stepColumns(calls: readonly FinishedStep[]): readonly (readonly unknown[])[] {
-  return [
-    calls.map(({ accountId }) => accountId),
-    calls.map(({ nodeId }) => nodeId),
-    calls.map(({ outputKind }) => outputKind),
-    calls.map(({ output }) => output),
-    calls.map(({ blob }) => blob?.key ?? null),
-    calls.map(({ blob }) => blob?.sizeBytes ?? null),
-    calls.map(({ blob }) => blob?.sha256 ?? null),
-    calls.map(({ recordsTotal }) => recordsTotal),
-    calls.map(({ recordsValid }) => recordsValid),
-    calls.map(({ log }) => Buffer.from(log, "utf8")),
-    calls.map(({ filename }) => bytes(filename)),
-    calls.map(({ contentType }) => bytes(contentType)),
-    calls.map(({ tookMs }) => tookMs),
-    calls.map(({ tally }) => tally),
-  ];
-}
+  rare: {
+    isNeeded: ({ blob, hasLost = true }) => blob !== null || hasLost,
+    // A run with progress is not poison: only leases lost without a finished step count (docs/decisions/0009).
+    part: `, stored as (
+      insert into blob (key, account_id, run_id, purpose, size_bytes, sha256)
+      select blob_key, account_id, run_id, 'step', blob_bytes, blob_sha256 from held join done using (run_id)
+      where blob_key is not null
+    ), noted as (
+      insert into account_usage_change (account_id, bytes)
+      select account_id, sum(blob_bytes) from held join done using (run_id) where blob_bytes > 0 group by account_id
+    ), progressed as (
+      update run set lost_leases = 0 from done where run.id = done.run_id and lost_leases > 0
+    )`,
+  },
+});
 
 /** `detail` is redacted. */
-export const failStep = groupedUnderLease<{
-  readonly lease: Lease;
-  readonly accountId: string;
-  readonly nodeId: string;
-  readonly detail: string;
-  readonly tookMs: number;
-  readonly log?: string;
-  readonly tally?: Buffer | null;
-}>(
-  underLease(
-    "fail_steps",
-    "share",
-    (held) => `with given as (
-          select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bytea[],
-              $9::bytea[])
-            as given (run_id, owner, epoch, account_id, node_id, detail, took_ms, log, tally)
-        ), ${held}
-        insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log, tally)
-        select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log, tally
-        from held
-        on conflict (run_id, node_id) do update
-          set ${TIMES}, error_detail = excluded.error_detail, log = coalesce(excluded.log, run_step.log) where ${IS_OPEN}
-        returning run_id as "runId"`,
-  ),
-  (calls) => [
-    calls.map(({ accountId }) => accountId),
-    calls.map(({ nodeId }) => nodeId),
-    calls.map(({ detail }) => detail),
-    calls.map(({ tookMs }) => tookMs),
-    calls.map(({ log }) => bytes(log ?? null)),
-    calls.map(({ tally }) => tally ?? null),
-  ],
-);
+export const failStep = groupedUnderLease<
+  Place & {
+    readonly detail: string;
+    readonly tookMs: number;
+    readonly log?: string;
+    readonly tally?: Buffer | null;
+  }
+>({
+  name: "fail_steps",
+  locks: "share",
+  columns: {
+    ...PLACE,
+    detail: ["text", ({ detail }) => detail],
+    took_ms: ["float8", ({ tookMs }) => tookMs],
+    log: ["bytea", ({ log }) => bytes(log ?? null)],
+    tally: ["bytea", ({ tally }) => tally ?? null],
+  },
+  write: () => `
+    insert into run_step (account_id, run_id, node_id, status, epoch, started_at, ended_at, error_detail, log, tally)
+    select account_id, run_id, node_id, 'failed', epoch, app_now() - took_ms * interval '1 ms', app_now(), detail, log, tally
+    from held
+    on conflict (run_id, node_id) do update
+      set ${TIMES}, error_detail = excluded.error_detail, log = coalesce(excluded.log, run_step.log) where ${IS_OPEN}
+    returning run_id as "runId"`,
+});
 
 /** Stores the redacted `log` of a step that this lease has begun. Nothing is written if the lease is lost. */
 export async function noteStep(db: Database, held: Lease, nodeId: string, log: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { runStatusesBefore, type RunErrorKind, type RunProjection, type RunStatus } from "#domain/run.ts";
 import { grouped, inOrder } from "#db/connection/group.ts";
-import { groupedUnderLease, HELD, leaseValues, underLease, type Lease } from "./lease.ts";
+import { groupedUnderLease, HELD, leaseValues, type Lease } from "./lease.ts";
 import type { Database } from "#db/connection/pool.ts";
 
 /** A run for the public API, with the data that decides whether a key may see it. */
@@ -166,32 +166,24 @@ export const CREDENTIALS = `(select coalesce(json_agg(json_build_object('slot', 
   from run_credential where run_id = claimed.id)`;
 
 /** Shows a progress step within the current status. False: the lease is lost. */
-export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>(
-  underLease(
-    "move_steps",
-    "no key update",
-    (held) => `with given as (
-        select * from unnest($1::text[], $2::text[], $3::int[], $4::text[]) as given (run_id, owner, epoch, step)
-      ), ${held}
-      update run set progress_step = held.step from held where run.id = held.run_id returning run.id as "runId"`,
-  ),
-  (calls) => [calls.map(({ step }) => step)],
-);
+export const moveStep = groupedUnderLease<{ readonly lease: Lease; readonly step: string }>({
+  name: "move_steps",
+  locks: "no key update",
+  columns: { step: ["text", ({ step }) => step] },
+  write: () => `
+    update run set progress_step = held.step from held where run.id = held.run_id returning run.id as "runId"`,
+});
 
 /** `queued` → `running`; a run that is running already keeps its step and its `started_at`. False: the lease is lost. */
-export const startRun = groupedUnderLease<{ readonly lease: Lease }>(
-  underLease(
-    "start_runs",
-    "no key update",
-    (held) => `with given as (
-        select * from unnest($1::text[], $2::text[], $3::int[]) as given (run_id, owner, epoch)
-      ), ${held}
-      update run set status = 'running', started_at = coalesce(started_at, app_now()),
-        progress_step = case when status = 'running' then progress_step else 'running' end
-      from held where run.id = held.run_id and status = any($4) returning run.id as "runId"`,
-  ),
-  () => [[...runStatusesBefore("running"), "running"]],
-);
+export const startRun = groupedUnderLease<{ readonly lease: Lease }>({
+  name: "start_runs",
+  locks: "no key update",
+  write: (next) => `
+    update run set status = 'running', started_at = coalesce(started_at, app_now()),
+      progress_step = case when status = 'running' then progress_step else 'running' end
+    from held where run.id = held.run_id and status = any($${next}) returning run.id as "runId"`,
+  values: () => [[...runStatusesBefore("running"), "running"]],
+});
 
 /** `detail` is the redacted message for operators; the public message depends on `kind`. False: the lease is lost. */
 export const failRun = groupedUnderLease<{
@@ -200,25 +192,20 @@ export const failRun = groupedUnderLease<{
   readonly detail: string;
   /** Lines of `domain/node-tally.ts`. */
   readonly tally: Buffer | null;
-}>(
-  underLease(
-    "fail_runs",
-    "no key update",
-    (held) => `with given as (
-        select * from unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bytea[])
-          as given (run_id, owner, epoch, kind, detail, tally)
-      ), ${held}
-      update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
-        lease_owner = null, error_kind = held.kind, error_detail = held.detail, tally = held.tally
-      from held where run.id = held.run_id and status = any($7) returning run.id as "runId"`,
-  ),
-  (calls) => [
-    calls.map(({ kind }) => kind),
-    calls.map(({ detail }) => detail),
-    calls.map(({ tally }) => tally),
-    runStatusesBefore("failed"),
-  ],
-);
+}>({
+  name: "fail_runs",
+  locks: "no key update",
+  columns: {
+    kind: ["text", ({ kind }) => kind],
+    detail: ["text", ({ detail }) => detail],
+    tally: ["bytea", ({ tally }) => tally],
+  },
+  write: (next) => `
+    update run set status = 'failed', progress_step = 'failed', ended_at = greatest(app_now(), started_at),
+      lease_owner = null, error_kind = held.kind, error_detail = held.detail, tally = held.tally
+    from held where run.id = held.run_id and status = any($${next}) returning run.id as "runId"`,
+  values: () => [runStatusesBefore("failed")],
+});
 
 /** Parks the run for a review (docs/blueprints.md#review): it counts as progress, holds nothing, and its timeout is paused. */
 export async function parkRun(db: Database, held: Lease): Promise<boolean> {
