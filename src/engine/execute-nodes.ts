@@ -16,8 +16,7 @@ export async function executeNodes(
   const { plan, run } = loose;
   const metadata = JSON.parse(run.metadata.toString("utf8")) as { [name: string]: Json };
   const runVariable = { id: run.id, key: run.runKey, ...(run.name && { name: run.name.toString("utf8") }) };
-  const bind = (inputs: Json): RunContext =>
-    bindVariables({ ...loose }, { inputs, metadata, run: runVariable });
+  const bind = (inputs: Json): RunContext => bindVariables(loose, { inputs, metadata, run: runVariable });
   const isInput = (planned: { node: { type: string } }) => planned.node.type === "input";
   let context = bind({});
   // The `when` of an input sees the inputs without a `when`, and the earlier ones.

@@ -148,7 +148,6 @@ async function contextOf(
   tallies: Tallies,
 ): Promise<UnboundRun> {
   const door = openDoor(secrets, null);
-  const origins = plan.blueprint.hosts.map((host) => new URL(host).origin);
   return {
     services,
     journal: databaseJournal(services, run, lease, clock, tallies),
@@ -161,7 +160,7 @@ async function contextOf(
     door,
     inputs: inputValues(services.blobs, run.hasInputs ? await listRunInputs(services.db, run.id) : []),
     targets,
-    openTarget: openTarget(services.gate, origins, null, undefined, null, door, {
+    openTarget: openTarget(services.gate, plan.origins, null, undefined, null, door, {
       browsers: services.browsers,
       resources: [],
     }),

@@ -49,7 +49,8 @@ export function nodeContext(
     node.credential === null ? run.openTarget : must(run.targets.get(node.credential), "the slot's login"),
     notes,
   );
-  const writes = nodeWrites(run, node.id, target, signal);
+  let opened: ReturnType<typeof nodeWrites> | null = null;
+  const writes = () => (opened ??= nodeWrites(run, node.id, target, signal));
   const note: NodeContext["log"] = (message, fields) => {
     if (log.length < limits.stepLogLinesMax) log.push(run.redact.json({ message, ...fields }));
   };
@@ -64,7 +65,7 @@ export function nodeContext(
       await target.send(request, signal, async (bytes) => await run.scratch.keep(bytes)),
     browse: async (work, { downloadBytesMax } = {}) => {
       const means = { nets: bothNets(run.door, run.redact), downloadBytesMax, whileWaiting };
-      return await writes.toItsEnd(async (late) => await target.browse(late, means, shown(run, work)));
+      return await writes().toItsEnd(async (late) => await target.browse(late, means, shown(run, work)));
     },
     keepFile: async (bytes) => await run.scratch.keep(bytes),
     keepEvidence: async (evidence) => {
@@ -76,7 +77,9 @@ export function nodeContext(
       planned.type.hasTurns === true
         ? loopTurns(run, planned, (inner, step) => nodeContext(inner, step, expressions, signal, notes))
         : null,
-    writes,
+    get writes() {
+      return writes();
+    },
     review: async (records, ask) => {
       if (planned.type.isGate !== true) throw new NodeFailure("only a `review` node may ask a person.");
       return await run.journal.review(run, planned, records, ask);
@@ -84,11 +87,7 @@ export function nodeContext(
     takeSlot: slotsOf(run, node.id, target, signal),
     askAgain: async ({ ordinal = 0, ...times }) =>
       await run.journal.askAgain({ nodeId: node.id, ordinal }, times, signal),
-    takeRetry: async () => {
-      const isGranted = await run.journal.takeRetry(limits.retriesMax);
-      if (isGranted === undefined) throw new RunStopped("lease_lost");
-      return isGranted;
-    },
+    takeRetry: async () => await takeRetry(run),
     sleep: async (ms) => await run.services.clock.sleep(ms, signal),
     random: () => run.services.random.integer(0, RANDOM_STEPS) / RANDOM_STEPS,
     writeResult: resultWriter(run, planned),
@@ -104,6 +103,12 @@ export function nodeContext(
       run.onWarning?.(node.id, run.redact.message(message));
     },
   };
+}
+
+async function takeRetry({ journal }: RunContext): Promise<boolean> {
+  const isGranted = await journal.takeRetry(limits.retriesMax);
+  if (isGranted === undefined) throw new RunStopped("lease_lost");
+  return isGranted;
 }
 
 const slotsOf =

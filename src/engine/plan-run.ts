@@ -31,6 +31,8 @@ export interface PlannedNode {
 export interface RunPlan {
   readonly nodes: readonly PlannedNode[];
   readonly blueprint: Blueprint;
+  /** Of its hosts. */
+  readonly origins: readonly string[];
 }
 
 const plans = new WeakMap<Blueprint, RunPlan>();
@@ -79,7 +81,7 @@ function planRun(blueprint: Blueprint): RunPlan {
     );
     return { ...planned, kept: kept(id) };
   });
-  return { nodes, blueprint };
+  return { nodes, blueprint, origins: blueprint.hosts.map((host) => new URL(host).origin) };
 }
 
 /** A pure node that is neither optional nor executed separately, and unpacks nothing that the door must inspect. */
