@@ -10,6 +10,7 @@ import { connect, openCaller, type Caller } from "../caller.ts";
 import { openEvents } from "../events.ts";
 import { holdKey, keyed } from "../idempotency/exchange.ts";
 import { install, type ServiceProcess } from "../service.ts";
+import { addDue, createEndpoint, startReceiver } from "../webhooks/stage.ts";
 import { ledger, LEDGER_LOGIN, ledgerDocuments, startTarget, type Target } from "./target.ts";
 
 const PATIENCE_MS = 60_000;
@@ -150,6 +151,24 @@ test("a duplicate waits 8 s for the first, and so does one that waits for a wait
   t.diagnostic(`after ${seconds.toFixed(1)} s`);
   assert.ok(seconds < 11.5, `after ${seconds} s`);
   await held.release();
+});
+
+test("the next event of a webhook endpoint that was quiet is sent within two seconds", async (t) => {
+  const receiver = await startReceiver();
+  t.after(async () => await receiver.close());
+  const worker = await serve("worker");
+  const id = await createEndpoint(installation, `${receiver.url}/quiet`);
+  const waits: number[] = [];
+  // At different moments between two looks.
+  for (const quietMs of [1_000, 1_300, 1_600, 1_900, 2_200, 5_000]) {
+    await sleep(quietMs);
+    const before = receiver.at("/quiet").length;
+    await addDue(installation, id);
+    waits.push(await secondsUntil("it comes", () => receiver.at("/quiet").length > before));
+  }
+  t.diagnostic(`after ${waits.map((seconds) => seconds.toFixed(1)).join(", ")} s`);
+  assert.ok(Math.max(...waits) < 2, waits.join(", "));
+  await worker.end("SIGKILL");
 });
 
 test("a service that is told to stop ends within 3 s, though a caller keeps its connection", async (t) => {
