@@ -149,13 +149,16 @@ test("attempts to deliver events are counted by their result, and what a worker 
   // What fails is tried again later, which is no delay of ours.
   await db.query("update webhook_delivery set due_at = app_now() - interval '90 s' where due_at is not null");
   assert.equal(await lag(), 0);
+  // Claimed, so that no worker delivers it meanwhile.
   await db.query(
-    `update webhook_endpoint set failing_since = null; delete from webhook_secret;
-     update webhook_delivery set due_at = app_now() - interval '90 s' where due_at is not null`,
+    `update webhook_delivery set due_at = app_now() - interval '90 s' where due_at is not null;
+     insert into webhook_claim (endpoint_id, event_ids, ends_at)
+       select endpoint_id, array_agg(event_id), app_now() + interval '1 hour' from webhook_delivery where due_at is not null group by 1;
+     update webhook_endpoint set failing_since = null`,
   );
   assert.ok((await lag()) >= 90, "an event that nobody delivers is late");
   await db.query(
-    "delete from webhook_attempt; delete from webhook_delivery; delete from webhook_endpoint; delete from webhook_event",
+    "delete from webhook_claim; delete from webhook_attempt; delete from webhook_delivery; delete from webhook_secret; delete from webhook_endpoint; delete from webhook_event",
   );
 });
 
