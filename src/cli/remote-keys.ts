@@ -1,4 +1,4 @@
-import type { ApiKey } from "#db/api-keys.ts";
+import type { ListedKey } from "#db/api-keys.ts";
 import type { KeyScope } from "#domain/key-scope.ts";
 import type { Composition } from "./composition.ts";
 import { onRemote } from "./remote.ts";
@@ -27,7 +27,7 @@ export interface RotateOptions {
 }
 
 /** A key as `keys list` shows it, of this machine's installation or of another one's. */
-export type ShownKey = Omit<ApiKey, "accountId"> & { readonly account: string };
+export type ShownKey = Omit<ListedKey, "accountId">;
 
 /** What a new key may be given besides its account. */
 const optionsOf = ({ name, scope, expires }: Pick<RotateOptions, "name" | "scope" | "expires">) => ({
@@ -82,6 +82,7 @@ export async function listKeysRemotely(
     blueprintKeys: key.blueprints,
     scopes: key.scopes,
     createdAt: new Date(key.created_at),
+    createdBy: key.created_by,
     expiresAt: timeOf(key.expires_at),
     revokedAt: timeOf(key.revoked_at),
     lastUsedAt: timeOf(key.last_used_at),

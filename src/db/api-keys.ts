@@ -118,14 +118,21 @@ export async function insertKey(
   );
 }
 
+export interface ListedKey extends ApiKey {
+  /** Slug. */
+  readonly account: string;
+  /** By the audit log; null: it does not say any more. */
+  readonly createdBy: string | null;
+}
+
 /** The key that this one replaced: a rotation is recorded at the old one. */
 const REPLACED = `(select old.id from api_key old where old.account_id = key.account_id and old.replaced_by = key.id limit 1)`;
 
 export async function listKeys(
   db: Database,
   accountIds: readonly string[] | null,
-): Promise<readonly (ApiKey & { account: string; createdBy: string | null })[]> {
-  return await db.query<ApiKey & { account: string; createdBy: string | null }>(
+): Promise<readonly ListedKey[]> {
+  return await db.query<ListedKey>(
     `select key.id, key.account_id as "accountId", account.slug as "account", key.name,
        key.blueprint_keys as "blueprintKeys", key.scopes, key.created_at as "createdAt", key.expires_at as "expiresAt",
        key.revoked_at as "revokedAt", key.last_used_at as "lastUsedAt", key.replaced_by as "replacedBy",
