@@ -103,7 +103,7 @@ async function listSessionProblems(db: Database, direct: Database): Promise<read
     );
     problems.push(
       `Connections through the pooler of DATABASE_URL wait without a limit (${pooled.unlimited.join(", ")}). Run, as that role or as a superuser: ` +
-        `${statements.join(" ")} Then let the pooler connect anew (in PgBouncer's console: RECONNECT).`,
+        `${statements.join(" ")} Then let the pooler reconnect (in PgBouncer's console: RECONNECT).`,
     );
   }
   return problems;

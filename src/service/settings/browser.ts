@@ -54,7 +54,7 @@ export const BROWSER_SETTINGS: readonly Setting[] = [
 ];
 
 /** What this process may use. */
-export interface Machine {
+interface Machine {
   readonly cores: number;
   readonly memoryBytes: number;
 }
