@@ -82,6 +82,34 @@ async function withDatabase<T>(
   }
 }
 
+/** What commands need of the database. */
+function databaseParts(
+  config: () => Config,
+  log: () => Promise<Log>,
+): Pick<
+  Composition,
+  "hasDatabase" | "withDatabase" | "findPoolerProblems" | "readMigrationPlan" | "loadEmptyDatabase"
+> {
+  return {
+    hasDatabase: () => hasDatabase(config()),
+    withDatabase: async (work, { create = false, migrates = false, asOwner = false } = {}) =>
+      await withDatabase(config(), log, { create, migrates, asOwner }, work),
+    findPoolerProblems: async (db) => {
+      const { findPoolerProblems } = await import("./open-database.ts");
+      return await findPoolerProblems(config(), db, await log());
+    },
+    readMigrationPlan: async () => {
+      requireDatabase(config());
+      const { readMigrationPlan } = await import("./open-database.ts");
+      return await withProgress("Opening the database", readMigrationPlan(config(), await log()));
+    },
+    loadEmptyDatabase: async (applied, work) => {
+      const { loadEmptyDatabase } = await import("./empty-database.ts");
+      return await loadEmptyDatabase(config(), await log(), applied, work);
+    },
+  };
+}
+
 /** What commands need for the service of another machine. */
 function remoteParts(
   config: () => Config,
@@ -213,22 +241,7 @@ function compose(environment: Environment): Composition {
   return {
     config,
     ...remoteParts(config),
-    hasDatabase: () => hasDatabase(config()),
-    withDatabase: async (work, { create = false, migrates = false, asOwner = false } = {}) =>
-      await withDatabase(config(), log, { create, migrates, asOwner }, work),
-    findPoolerProblems: async (db) => {
-      const { findPoolerProblems } = await import("./open-database.ts");
-      return await findPoolerProblems(config(), db, await log());
-    },
-    readMigrationPlan: async () => {
-      requireDatabase(config());
-      const { readMigrationPlan } = await import("./open-database.ts");
-      return await withProgress("Opening the database", readMigrationPlan(config(), await log()));
-    },
-    loadEmptyDatabase: async (applied, work) => {
-      const { loadEmptyDatabase } = await import("./empty-database.ts");
-      return await loadEmptyDatabase(config(), await log(), applied, work);
-    },
+    ...databaseParts(config, log),
     openStore: async () => {
       const { openStore } = await import("./open-store.ts");
       return openStore(config());
