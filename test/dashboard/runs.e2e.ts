@@ -91,7 +91,7 @@ test("a line of the list has the customer, the Blueprint and the reason; runs ar
   await page.getByRole("row", { name: /week 45/ }).waitFor({ state: "detached" });
   assert.match(
     await row.innerText(),
-    /Hofbauer Logistik[\s\S]*supplier-invoices[\s\S]*Invalid data Node rows: /,
+    /Hofbauer Logistik[\s\S]*supplier-invoices[\s\S]*Invalid data Not valid JSON/,
   );
   const heights = await page.evaluate<number[]>(
     `[...document.querySelectorAll("tbody tr")].map((each) => each.getBoundingClientRect().height)`,
@@ -285,6 +285,7 @@ test("a Blueprint's health is told in rates, durations and records, by day", asy
   const rate = /^\d+(\.\d)? % \d+ of \d+$/;
   await last.getByText(rate).waitFor();
   await last.getByText("95th percentile").waitFor();
+  await health.getByText("Show the days as a table").click();
   const days = health.getByRole("table", { name: "By day" });
   await days.getByText(rate).first().waitFor();
   const { searchParams } = new URL(
