@@ -62,6 +62,19 @@ nodes:
   - { id: out, type: output, refKey: invoices, from: due }
 `;
 
+/** Returns the id of the run, once it has ended. */
+async function testLogin(
+  { operators: { installation } }: DashboardStage,
+  credential: string,
+): Promise<string> {
+  const { stdout } = await installation.command("credentials", "test-login", credential, "--json");
+  const { id } = JSON.parse(stdout) as { id: string };
+  const isOver = "select 1 from run where id = $1 and ended_at is not null";
+  while ((await installation.database.db.query(isOver, [id])).length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  return id;
+}
+
 /** A strategy with credentials, one of which the target rejects, sessions, keys, people, and documents with versions. */
 async function setUp(
   stage: DashboardStage,
@@ -133,13 +146,7 @@ async function setUp(
     await stage.operators.holding(someone);
     if (role !== "viewer") await stage.operators.giveSecondFactor(someone);
   }
-  const { stdout } = await installation.command("credentials", "test-login", credential, "--json");
-  const { id: test } = JSON.parse(stdout) as { id: string };
-  while (
-    (await installation.database.db.query("select 1 from run where id = $1 and ended_at is null", [test]))
-      .length > 0
-  )
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  const test = await testLogin(stage, credential);
   return { test, credential, session: pending.id, failed: failed[0] ?? "" };
 }
 

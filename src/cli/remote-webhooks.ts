@@ -41,15 +41,7 @@ export function webhooksThere(service: RemoteService): WebhookWork {
       await service.call(contract.createWebhook, {
         body: { ...(account !== null && { account }), url, events: [...events], description },
       }),
-    update: async (id, { events, description, url }) =>
-      await service.call(contract.updateWebhook, {
-        params: { webhookId: id },
-        body: {
-          ...(events && { events: [...events] }),
-          ...(description !== undefined && { description }),
-          ...(url !== undefined && { url }),
-        },
-      }),
+    update: async (id, changes) => await updateThere(service, id, changes),
     read: async (id) => {
       const found = (await list(undefined)).find((each) => each.id === id);
       if (found !== undefined) return found;
@@ -103,6 +95,20 @@ export function webhooksThere(service: RemoteService): WebhookWork {
     },
   };
 }
+
+const updateThere = async (
+  service: RemoteService,
+  id: string,
+  { events, description, url }: Parameters<WebhookWork["update"]>[1],
+): ReturnType<WebhookWork["update"]> =>
+  await service.call(contract.updateWebhook, {
+    params: { webhookId: id },
+    body: {
+      ...(events && { events: [...events] }),
+      ...(description !== undefined && { description }),
+      ...(url !== undefined && { url }),
+    },
+  });
 
 async function deliveriesOf(
   service: RemoteService,

@@ -14,7 +14,7 @@ export class Deadline {
     else signal.addEventListener("abort", this, ONCE);
   }
 
-  /** Why the exchange must stop, or null while it may go on. */
+  /** Why the exchange must stop, or null while it may continue. */
   get failure(): "cancelled" | "timeout" | null {
     return this.#failure;
   }

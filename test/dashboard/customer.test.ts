@@ -1,7 +1,7 @@
 /** Whose run a list says it is. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { customerOf, othersOf } from "#domain/customer.ts";
+import { customerOf, othersOf } from "#domain/labels/customer.ts";
 import { failureLine, runOutcomeName } from "#domain/labels/states.ts";
 import { countWithErrors } from "#domain/records-with-errors.ts";
 import { tallyLine } from "#domain/node-tally.ts";

@@ -14,15 +14,8 @@ import { AccountTrouble } from "./account-trouble.tsx";
 export function AccountListPage() {
   const accounts = useRead(listAccounts, {});
   const reviews = useRead(listReviews, {}, { live: true });
-  const reviewsOf = (name: string) => {
-    const open = (reviews.data?.items ?? []).filter(({ account }) => account === name).length;
-    if (open === 0) return "0";
-    return (
-      <Anchor component={Link} href={`/reviews?${new URLSearchParams({ account: name })}`} size="sm">
-        {open}
-      </Anchor>
-    );
-  };
+  const reviewsOf = (name: string) =>
+    (reviews.data?.items ?? []).filter(({ account }) => account === name).length;
   return (
     <>
       <PageHead
@@ -63,7 +56,7 @@ export function AccountListPage() {
                   title: "Open reviews",
                   from: "sm",
                   isFigure: true,
-                  cell: ({ account }) => reviewsOf(account),
+                  cell: ({ account }) => <OpenReviews account={account} count={reviewsOf(account)} />,
                 },
                 {
                   title: "Last 24 hours",
@@ -81,5 +74,14 @@ export function AccountListPage() {
         }
       </Reading>
     </>
+  );
+}
+
+function OpenReviews({ account, count }: { readonly account: string; readonly count: number }) {
+  if (count === 0) return "0";
+  return (
+    <Anchor component={Link} href={`/reviews?${new URLSearchParams({ account })}`} size="sm">
+      {count}
+    </Anchor>
   );
 }

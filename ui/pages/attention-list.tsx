@@ -1,6 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "wouter";
-import { othersOf } from "#domain/customer.ts";
+import { othersOf } from "#domain/labels/customer.ts";
 import { CREDENTIAL_STATE_NAMES, failureLine, failureName } from "#domain/labels/states.ts";
 import { listCredentials, listRuns, listWebhooks } from "../api/operations.ts";
 import { useRead, useReads, useSignedIn } from "../api/queries.ts";

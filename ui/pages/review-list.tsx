@@ -1,6 +1,6 @@
 import { Anchor, NativeSelect, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { customerOf, othersOf } from "#domain/customer.ts";
+import { customerOf, othersOf } from "#domain/labels/customer.ts";
 import type { Review } from "../parts/answers.ts";
 import { listReviews } from "../api/operations.ts";
 import { useRead } from "../api/queries.ts";

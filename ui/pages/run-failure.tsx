@@ -70,13 +70,9 @@ export function RunFailure({ run }: { readonly run: Run }) {
       <Group gap="xs" mt="sm">
         {run.failure === "login" && <LoginRemedies run={run} />}
         {mayCorrect && (
-          <Button
-            component={Link}
-            href={`/blueprints/${run.account}/${run.blueprint}?${new URLSearchParams({ tab: "try", from: run.id })}`}
-            size="xs"
-          >
+          <BlueprintButton run={run} at={{ tab: "try", from: run.id }}>
             Correct the input and run again
-          </Button>
+          </BlueprintButton>
         )}
         {run.blueprint !== null && may("run.trigger") && !isLocked && (
           <RunAgainButton
@@ -87,17 +83,13 @@ export function RunFailure({ run }: { readonly run: Run }) {
           />
         )}
         {run.blueprint !== null && run.failure !== "login" && may("config.read") && (
-          <Button
-            component={Link}
-            href={`/blueprints/${run.account}/${run.blueprint}?${new URLSearchParams({
-              tab: "document",
-              ...(run.failed_node === null ? {} : { node: run.failed_node }),
-            })}`}
+          <BlueprintButton
+            run={run}
+            at={{ tab: "document", ...(run.failed_node === null ? {} : { node: run.failed_node }) }}
             variant={isPassing || mayCorrect ? "default" : "filled"}
-            size="xs"
           >
             {run.failed_node === null ? "Open the Blueprint" : "Open the Blueprint at this step"}
-          </Button>
+          </BlueprintButton>
         )}
         {run.blueprint !== null && (
           <Button
@@ -114,6 +106,26 @@ export function RunFailure({ run }: { readonly run: Run }) {
     </Note>
   );
 }
+
+interface BlueprintButtonProps {
+  readonly run: Run;
+  /** What of the page is shown, as its query says. */
+  readonly at: Readonly<Record<string, string>>;
+  readonly variant?: "default" | "filled";
+  readonly children: string;
+}
+
+/** A link to the run's Blueprint. */
+const BlueprintButton = ({ run, at, variant = "filled", children }: BlueprintButtonProps) => (
+  <Button
+    component={Link}
+    href={`/blueprints/${run.account}/${run.blueprint}?${new URLSearchParams(at)}`}
+    variant={variant}
+    size="xs"
+  >
+    {children}
+  </Button>
+);
 
 /** Whether this operator may start a run of its Blueprint with its input, by hand. */
 const mayTry = (

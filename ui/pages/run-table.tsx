@@ -1,6 +1,6 @@
 import { Anchor, Checkbox, Paper, Table } from "@mantine/core";
 import { Link } from "wouter";
-import { othersOf } from "#domain/customer.ts";
+import { othersOf } from "#domain/labels/customer.ts";
 import { failureLine } from "#domain/labels/states.ts";
 import type { ListedRun } from "../parts/answers.ts";
 import { RunOutcomeMark } from "../parts/run-status.tsx";

@@ -1,6 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link, useSearchParams } from "wouter";
-import { othersOf } from "#domain/customer.ts";
+import { othersOf } from "#domain/labels/customer.ts";
 import type { SessionStatus } from "#domain/credential-session.ts";
 import { SESSION_STATE_NAMES } from "#domain/labels/states.ts";
 import { listCredentialSessions } from "../api/operations.ts";

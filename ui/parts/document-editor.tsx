@@ -83,19 +83,11 @@ export function DocumentEditor(props: EditorProps) {
             />
           </Suspense>
           {checked.error && <FailureNote error={checked.error} />}
-          <Group justify="space-between" gap="sm">
-            <Text size="sm" component="output">
-              <span>{isChecked ? describe(problems.length, warnings.length) : "Checking…"}</span>
-              {isChecked && problems.length === 0 && !isDraft && ", and the same as the published version"}
-              {isChecked && problems.length > 0 && ". Correct them to publish"}
-            </Text>
-            <Button
-              disabled={!isChecked || problems.length > 0 || !isDraft}
-              onClick={() => setIsAsking(true)}
-            >
-              Publish…
-            </Button>
-          </Group>
+          <PublishBar
+            counts={isChecked ? { problems: problems.length, warnings: warnings.length } : null}
+            isDraft={isDraft}
+            onPublish={() => setIsAsking(true)}
+          />
           {problems.length > 0 && (
             <Problems label="Problems" problems={problems} onGo={(problem) => setGoTo({ ...problem })} />
           )}
@@ -123,6 +115,27 @@ export function DocumentEditor(props: EditorProps) {
     </Stack>
   );
 }
+
+interface PublishBarProps {
+  /** null: the text is being checked. */
+  readonly counts: { readonly problems: number; readonly warnings: number } | null;
+  readonly isDraft: boolean;
+  readonly onPublish: () => void;
+}
+
+/** Says what the check has found, and publishes a draft without problems. */
+const PublishBar = ({ counts, isDraft, onPublish }: PublishBarProps) => (
+  <Group justify="space-between" gap="sm">
+    <Text size="sm" component="output">
+      <span>{counts === null ? "Checking…" : describe(counts.problems, counts.warnings)}</span>
+      {counts?.problems === 0 && !isDraft && ", and the same as the published version"}
+      {counts !== null && counts.problems > 0 && ". Correct them to publish"}
+    </Text>
+    <Button disabled={counts?.problems !== 0 || !isDraft} onClick={onPublish}>
+      Publish…
+    </Button>
+  </Group>
+);
 
 /** The line of a node's id in a document; null: it has none. */
 function placeOf(text: string, node: string | null): EditorProblem | null {

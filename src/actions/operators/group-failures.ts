@@ -2,7 +2,7 @@ import { accountIdsOf } from "#actions/operator-error.ts";
 import { listBlueprintIds } from "#db/operators/operator-config.ts";
 import { listFailureGroups } from "#db/operators/operator-runs.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { customerOf } from "#domain/customer.ts";
+import { customerOf } from "#domain/labels/customer.ts";
 import { readMetadata } from "./run-marks.ts";
 
 /** Failures considered, and groups listed. */

@@ -1,7 +1,7 @@
 import type { ListedRun } from "#db/operators/operator-runs.ts";
 import { listLastCounts, listTriedLogins, type Whose } from "#db/operators/whose.ts";
 import type { Database } from "#db/connection/pool.ts";
-import { customerOf } from "#domain/customer.ts";
+import { customerOf } from "#domain/labels/customer.ts";
 import { countWithErrors } from "#domain/records-with-errors.ts";
 import { readSessionMetadata } from "#domain/session-metadata.ts";
 

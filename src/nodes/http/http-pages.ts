@@ -66,11 +66,11 @@ async function askPage(
 }
 
 const noteRecords = (
-  { log }: NodeContext,
+  context: NodeContext,
   page: number,
   { status }: OutboundResponse,
   records: number,
-): void => log("page", { page, status, records });
+): void => context.log("page", { page, status, records });
 
 /** The records of every page, page by page. `first`: if it was asked for. Throws NodeFailure if there are more than `max_pages`. */
 export async function* recordsOfPages(
