@@ -20,15 +20,19 @@ async function read(t: TestContext, answer: Answer | ((url: URL) => Answer), nod
     } = typeof answer === "function" ? answer(url) : answer;
     response.writeHead(status, { "content-type": type }).end(body);
   });
-  const { flow, seen } = await runNode(
-    { type: "http", request: { url: "/x" }, ...node },
-    { send, from: [recordFlow([{ id: 1 }, { id: 2 }])] },
-  );
-  const outcome = await dataOf(flow).then(
+  const warnings: string[] = [];
+  const warn = (why: string): void => void warnings.push(`warning: ${why}`);
+  const reading = async () => {
+    const { flow } = await runNode(
+      { type: "http", request: { url: "/x" }, ...node },
+      { send, from: [recordFlow([{ id: 1 }, { id: 2 }])], context: { warn } },
+    );
+    return await dataOf(flow);
+  };
+  const outcome = await reading().then(
     (data) => ({ data, failure: null }),
     (error: Error) => ({ data: null, failure: error.message }),
   );
-  const warnings = seen.logged.map(({ message }) => message).filter((line) => line.startsWith("warning: "));
   return { ...outcome, warnings };
 }
 
