@@ -82,8 +82,8 @@ export const PLANTS: readonly Plant[] = [
     edits: [
       edit(
         "src/worker/worker.ts",
-        `room: () => this.#concurrency - this.#active.size,`,
-        `room: () => (this.#hasSuspects ? 0 : this.#concurrency - this.#active.size),`,
+        `room: () => this.#pace.slots - this.#active.size,`,
+        `room: () => (this.#hasSuspects ? 0 : this.#pace.slots - this.#active.size),`,
       ),
       edit("src/worker/worker.ts", `  #idleLooks = 0;\n`, `  #idleLooks = 0;\n  #hasSuspects = false;\n`),
       edit(
