@@ -21,7 +21,7 @@ const create = async (extension: object) =>
 const formOf = async ({ hosted_url: url }: { hosted_url: string }): Promise<string> =>
   await (await fetch(url)).text();
 const cancelLinks = (form: string): readonly (string | undefined)[] =>
-  [...form.matchAll(/<p class="caution"><a href="([^"]*)">Cancel</g)].map(([, href]) => href);
+  [...form.matchAll(/<a class="quiet" href="([^"]*)">Cancel</g)].map(([, href]) => href);
 
 test("without extensions a session has the interface's nine fields, and its form no way to cancel", async () => {
   for (const extension of [{}, { metadata: null, cancel_url: null, expires_in_seconds: null }]) {

@@ -166,7 +166,7 @@ function KeyActions({ of: key, onMade }: { readonly of: Key; readonly onMade: (k
   const name = key.name || key.id;
   return (
     <>
-      <Group gap="xs" wrap="nowrap">
+      <Group gap="xs">
         {key.replaced_by === null && (
           <RotateButton id={key.id} name={name} expiresAt={key.expires_at} onMade={onMade} />
         )}
