@@ -221,12 +221,9 @@ function explain(wording: Wording, { fields, errors }: FormPage): ReadonlyMap<st
   );
 }
 
-/** So many mistakes are told in a summary. */
-const SENTENCES_MAX = 3;
-
-/** A summary of all problems with links to the controls; announced when the page opens. */
+/** A summary of all problems, in the words that stand at the fields, with links to the controls; announced when the page opens. */
 function renderSummary(
-  { texts, language }: Wording,
+  { texts }: Wording,
   { fields, framed }: FormPage,
   messages: ReadonlyMap<string, string>,
 ): Html {
@@ -234,12 +231,9 @@ function renderSummary(
   const general = [...messages]
     .filter(([key]) => !keys.has(key))
     .map(([, message]) => html`<li>${message}</li>`);
-  const wrong = fields.filter(({ key }) => messages.has(key));
-  // Of many, the names: each sentence is at its field, and the first field is not far below.
-  const ofFields = wrong.map(({ key, label }) => {
-    const text = wrong.length > SENTENCES_MAX ? textIn(label, language) : messages.get(key);
-    return html`<li><a href="#${controlId(key)}">${text}</a></li>`;
-  });
+  const ofFields = fields
+    .filter(({ key }) => messages.has(key))
+    .map(({ key }) => html`<li><a href="#${controlId(key)}">${messages.get(key)}</a></li>`);
   return html`<div class="summary" role="alert" tabindex="-1" ${framed === undefined && AUTOFOCUS}>
     <h2>${texts.check_entries}</h2>
     <ul>
