@@ -75,16 +75,16 @@ async function testLogin(
   return id;
 }
 
-/** A strategy with credentials, one of which the target rejects, sessions, keys, people, and documents with versions. */
-async function setUp(
-  stage: DashboardStage,
-  target: Target,
-): Promise<{
+/** The ids of what the pictures show. */
+interface SetUp {
   readonly test: string;
   readonly credential: string;
   readonly session: string;
   readonly failed: string;
-}> {
+}
+
+/** A strategy with credentials, one of which the target rejects, sessions, keys, people, and documents with versions. */
+async function setUp(stage: DashboardStage, target: Target): Promise<SetUp> {
   const { installation } = stage.operators;
   await installation.apply(STRATEGY(target.url, "Reads invoices"));
   await publish(stage, [
@@ -107,7 +107,6 @@ async function setUp(
   ] as const) {
     // The others' month is over when this one's login fails.
     if (password === "wrong") await setUpHistory(stage, logins);
-
     const customer = name.replace("Portal of ", "");
     const { body } = await stage.caller.post("/credential-sessions", {
       strategy_id: "strat_portal",

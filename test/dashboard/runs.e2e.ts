@@ -165,7 +165,9 @@ test("a completed run says how many of its records have errors", async () => {
   await own.getByText("Completed, 1 with errors", { exact: true }).waitFor();
   const records = own.getByRole("region", { name: "Records" });
   await records.getByRole("button", { name: "Show record 2" }).waitFor();
-  await own.getByText("With errors", { exact: true }).click();
+  await own.getByText("1 of 2 records has errors", { exact: true }).waitFor();
+  await own.getByRole("list", { name: "Errors by reason" }).getByText(/^1 × /).waitFor();
+  await own.getByRole("button", { name: "Show it" }).click();
   await records.getByRole("button", { name: "Show record 2" }).waitFor({ state: "detached" });
   await records.getByRole("button", { name: "Show record 1" }).waitFor();
   await own.context().close();

@@ -121,7 +121,8 @@ test("the login is tested with a credential: each step is seen, and no value", a
     !(await page.content()).includes("latchkey credentials unlock"),
     "the page has buttons, no commands",
   );
-  await page.getByRole("button", { name: `Test login ${wrong}` }).waitFor();
+  await page.getByText(/est the login again\.$/).waitFor();
+  await page.getByRole("button", { name: `New link of ${wrong}` }).waitFor();
   await page.getByRole("button", { name: `Unlock ${wrong}` }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Unlock" }).click();
   await page.getByText("The credential was unlocked.").waitFor();

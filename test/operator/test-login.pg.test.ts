@@ -340,8 +340,16 @@ test("a credential's user is asked for the login again, by a session like the on
     kept.map((each: any) => each.customer),
     ["Ada"],
   );
-  const { customer, tested: label, is_sign_in: isSignIn } = await tested(credential);
+  const { id: run, customer, tested: label, is_sign_in: isSignIn } = await tested(credential);
   assert.deepEqual([customer, label, isSignIn], ["Ada", "Ada's ledger", false]);
+  await stage.db.query(
+    `update run set status = 'failed', progress_step = 'failed', error_kind = 'login', error_detail = 'Whose it was',
+       response_bytes = null where id = $1`,
+    [run],
+  );
+  const failures = (await good("listFailures", "/failures")).body.items;
+  const own = failures.find((each: any) => each.last_run_id === run);
+  assert.deepEqual([own?.blueprint, own?.customers], [null, ["Ada"]]);
   // The link is not in the answer: anyone who takes it is on record.
   const { hosted_url: link } = (await good("linkCredentialSession", `${path}/link`)).body;
   await submitHostedForm(link, LEDGER_LOGIN);

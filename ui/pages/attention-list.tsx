@@ -2,7 +2,7 @@ import { Anchor, Text } from "@mantine/core";
 import { Link } from "wouter";
 import { othersOf } from "#domain/labels/customer.ts";
 import { CREDENTIAL_STATE_NAMES, failureLine, failureName } from "#domain/labels/states.ts";
-import { listCredentials, listRuns, listWebhooks } from "../api/operations.ts";
+import { listCredentials, listRuns, listSecrets, listWebhooks } from "../api/operations.ts";
 import { useRead, useReads, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
 import type { Overview } from "../parts/answers.ts";
@@ -11,6 +11,7 @@ import { runTitle } from "../parts/run-title.ts";
 import { Mark } from "../parts/run-status.tsx";
 import { shortId } from "../parts/short-id.ts";
 import { Time } from "../parts/time.tsx";
+import { secretPath } from "./secret-path.ts";
 import { describeDeath, isDead } from "./webhook-death.ts";
 
 /** Whose it is, why in one sentence, and where to go; null: this role may not go there. */
@@ -38,6 +39,7 @@ export function useAttention(overview: Overview | undefined): readonly Attention
   const locked = useLockedLogins(overview);
   const failed = useFailedRuns(overview, locked.runs);
   const dead = useDeadEndpoints(overview?.needs_people.dead_webhooks ?? 0);
+  const lacking = useMissingSecrets();
   if (overview === undefined) return failed;
   const { needs_people: people } = overview;
   const writes: AttentionItem = {
@@ -58,6 +60,7 @@ export function useAttention(overview: Overview | undefined): readonly Attention
     ...(people.writes > 0 ? [writes] : []),
     ...(people.proposals > 0 ? [proposals] : []),
     ...locked.items,
+    ...lacking,
     ...dead,
     ...failed,
   ];
@@ -96,7 +99,7 @@ function useLockedLogins(overview: Overview | undefined): {
       why: `The target rejected its last ${count(each.login_rejections, "login", "logins")}. ${namesOf(runs)}`,
       at: each.last_run_at ?? undefined,
       to: `/credentials/${each.id}`,
-      next: "Request new login",
+      next: "New link",
     };
   });
   const others = total - items.length;
@@ -129,6 +132,22 @@ function namesOf(runs: readonly Run[]): string {
   const names = [...new Set(runs.map(runTitle))];
   const more = names.length > SHOWN ? `, and ${names.length - SHOWN} more` : "";
   return `${count(runs.length, "run", "runs")} failed with it: ${names.slice(0, SHOWN).join(", ")}${more}.`;
+}
+
+/** Account secrets that a strategy names and that do not exist: none of its logins works. */
+function useMissingSecrets(): readonly AttentionItem[] {
+  const { may } = useSignedIn();
+  const read = useRead(listSecrets, { query: {} }, { enabled: may("secret.read") });
+  const missing = (read.data?.problems ?? []).filter(({ kind }) => kind === "missing_secret");
+  return missing.slice(0, SHOWN).map((problem) => ({
+    key: `secret ${problem.account} ${problem.strategy} ${problem.name}`,
+    kind: ["bad", "Not set"],
+    of: `Secret ${problem.name}`,
+    beside: said({ strategy: problem.strategy, account: problem.account }),
+    why: "The strategy names this secret, and the account does not have it: sign-ins and runs fail until it is set.",
+    to: secretPath(problem),
+    next: may("secret.manage") ? `Set ${problem.name}` : undefined,
+  }));
 }
 
 function useDeadEndpoints(dead: number): readonly AttentionItem[] {

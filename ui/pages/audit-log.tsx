@@ -2,7 +2,15 @@ import { Anchor, Button, Group, NativeSelect, Paper, Text, TextInput } from "@ma
 import type { FormEvent } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { AuditAction } from "#domain/audit-actions.ts";
-import { exportAudit, listAccounts, listAudit, listAuditChains, listOperators } from "../api/operations.ts";
+import {
+  exportAudit,
+  listAccounts,
+  listAudit,
+  listAuditChains,
+  listKeys,
+  listOperators,
+  listTokens,
+} from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
 import { addressOf, type AnswerOf } from "../api/request.ts";
 import { DataTable } from "../parts/data-table.tsx";
@@ -196,6 +204,7 @@ const ACTOR_NAMES: Readonly<Record<string, string>> = {
   api_key: "API key",
   cli: "Command line",
   end_user: "End user",
+  operator_token: "Token",
   run: "Run",
   service: "Service",
 };
@@ -209,11 +218,20 @@ const PAGES: Readonly<Record<string, string>> = {
   we: "webhooks",
 };
 
-/** What it is about, by its name where it has one: a link to its page, or to all entries about it. */
-function Subject({ id }: { readonly id: string }) {
+/** The name of an operator, an API key or an operator token, if this operator may see it. */
+function useNameOf(id: string): string | undefined {
   const { may } = useSignedIn();
   const operators = useRead(listOperators, {}, { enabled: id.startsWith("op_") && may("operator.read") });
-  const name = operators.data?.items.find((each) => each.id === id)?.email;
+  const keys = useRead(listKeys, { query: {} }, { enabled: id.startsWith("key_") && may("key.read") });
+  const tokens = useRead(listTokens, {}, { enabled: id.startsWith("tok_") && may("token.read") });
+  const own = <T extends { readonly id: string }>(of: readonly T[] | undefined): T | undefined =>
+    of?.find((each) => each.id === id);
+  return own(operators.data?.items)?.email ?? own(keys.data?.items)?.name ?? own(tokens.data?.items)?.name;
+}
+
+/** What it is about, by its name where it has one: a link to its page, or to all entries about it. */
+function Subject({ id }: { readonly id: string }) {
+  const name = useNameOf(id);
   const page = PAGES[id.slice(0, id.indexOf("_"))];
   return (
     <Anchor
@@ -271,12 +289,16 @@ function EntryTable({ entries }: { readonly entries: readonly Entry[] }) {
   );
 }
 
-/** Who did it: an operator by name, anything else by what it is, with its id in the tooltip. */
-const Actor = ({ of: { operator, actor_kind: kind, actor_id: id } }: { readonly of: Entry }) => (
-  <span className="no-wrap" title={id ?? undefined}>
-    {operator ?? ACTOR_NAMES[kind] ?? kind}
-  </span>
-);
+/** Who did it: an operator, a key or a token by its name, anything else by what it is; the tooltip has all of it. */
+function Actor({ of: { operator, actor_kind: kind, actor_id: id } }: { readonly of: Entry }) {
+  const name = useNameOf(id ?? "");
+  const what = ACTOR_NAMES[kind] ?? kind;
+  return (
+    <span className="no-wrap" title={[what, name, id].filter(Boolean).join(" · ")}>
+      {operator ?? name ?? what}
+    </span>
+  );
+}
 
 function Detail({ of: { detail, run_id: run } }: { readonly of: Entry }) {
   const fields = readDetail(detail);

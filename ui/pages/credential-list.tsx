@@ -127,7 +127,7 @@ export function CredentialTable(props: {
           title: "Actions",
           cell: (each) => (
             <Group gap="xs" wrap="nowrap">
-              {each.login_rejections > 0 && <NewLinkButton of={each} label="New link" isPrimary />}
+              {each.login_rejections > 0 && <NewLinkButton of={each} isPrimary />}
               <CredentialActions of={each} />
             </Group>
           ),

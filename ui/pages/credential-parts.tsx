@@ -80,11 +80,9 @@ export function CredentialActions({ of: credential }: { readonly of: Rejected })
 /** A link for the user to type the login again, if this operator may give one out. */
 export function NewLinkButton({
   of: { id, name },
-  label = "New link for the user",
   isPrimary = false,
 }: {
   readonly of: { readonly id: string; readonly name: string | null };
-  readonly label?: string;
   readonly isPrimary?: boolean;
 }) {
   const { may } = useSignedIn();
@@ -95,7 +93,7 @@ export function NewLinkButton({
       to={requestCredential}
       input={{ params: { credentialId: id } }}
       changes={[keyOf(listCredentialSessions)]}
-      label={label}
+      label="New link"
       isPrimary={isPrimary}
       of={`of ${name ?? id}`}
       title="Ask the user for the login again?"
@@ -112,8 +110,16 @@ export function NewLinkButton({
 }
 
 /** What to do about a login that the target rejects: it depends on whether the password is right, which only its user knows. */
-export function WaysOut({ of: credential }: { readonly of: Rejected }) {
+export function WaysOut({
+  of: credential,
+  isTest = false,
+}: {
+  readonly of: Rejected;
+  /** Whether only the login is tried, so that there is no run to repeat. */
+  readonly isTest?: boolean;
+}) {
   const mayAsk = useSignedIn().may("session.manage");
+  const isLocked = credential.locked_until !== null;
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} mt="sm" spacing="lg">
       <div>
@@ -132,9 +138,7 @@ export function WaysOut({ of: credential }: { readonly of: Rejected }) {
           The password is right
         </Text>
         <Text size="sm" mb="xs">
-          {credential.locked_until === null
-            ? "Test the login, then run again."
-            : "Unlock the credential, test the login, then run again."}
+          {describeTest(isLocked, isTest)}
         </Text>
         <Group gap="xs">
           <CredentialActions of={credential} />
@@ -142,6 +146,17 @@ export function WaysOut({ of: credential }: { readonly of: Rejected }) {
       </div>
     </SimpleGrid>
   );
+}
+
+function describeTest(isLocked: boolean, isTest: boolean): string {
+  const steps = [
+    ...(isLocked ? ["unlock the credential"] : []),
+    isTest ? "test the login again" : "test the login",
+    ...(isTest ? [] : ["run again"]),
+  ];
+  const [last, ...before] = steps.toReversed();
+  const text = before.length === 0 ? (last ?? "") : `${before.toReversed().join(", ")}, then ${last}`;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 export function DeleteCredential({

@@ -18,9 +18,11 @@ function focusedIndex(): number | null {
 /** Goes to the next record with errors, by a button and by F8: in text fields, letters are typed. */
 export function NextError(props: {
   readonly view: RecordsView;
+  /** It has no such key. */
+  readonly isPhone: boolean;
   readonly onFound: (place: { readonly index: number }) => void;
 }) {
-  const { view, onFound } = props;
+  const { view, isPhone, onFound } = props;
   const [failure, setFailure] = useState<Error | null>(null);
   const { errorsLeft } = view.drafts;
   const go = async (): Promise<void> => {
@@ -50,7 +52,7 @@ export function NextError(props: {
           disabled={errorsLeft === 0}
           onClick={() => void go()}
         >
-          Next error ({KEY})
+          Next error{isPhone ? "" : ` (${KEY})`}
         </Button>
       </Group>
     </>

@@ -11,6 +11,10 @@ import { useVisibleRows } from "../parts/visible-rows.ts";
 import styles from "./record-table.module.css";
 
 const ROW_PX = 37;
+/** So few records are shown whole; more scroll in a box of their own. */
+const WHOLE_MAX = 100;
+/** Digits after the point that all numbers of a column are given; a longer number stays as it is. */
+const DIGITS_MAX = 4;
 /** The number of columns shown at a time: a table with hundreds would be slow. */
 const COLUMNS_MAX = 50;
 /** Browsers limit the height of an element to some 33 million pixels. */
@@ -48,7 +52,13 @@ export function RecordTable(props: {
       )}
       {all.length > COLUMNS_MAX && <ColumnPager total={all.length} from={from} onFrom={setFrom} />}
       {/* Can also be scrolled by keyboard. */}
-      <section {...box} className={styles["box"]} aria-label="Records" tabIndex={0}>
+      <section
+        {...box}
+        className={styles["box"]}
+        data-whole={count <= WHOLE_MAX}
+        aria-label="Records"
+        tabIndex={0}
+      >
         <table className={styles["table"]} aria-rowcount={props.total + 1} aria-colcount={all.length + 2}>
           <Heads columns={columns} numbers={numbers} />
           <tbody>
@@ -58,6 +68,7 @@ export function RecordTable(props: {
                 key={index}
                 at={index}
                 columns={columns}
+                digits={numbers}
                 record={recordAt(index)}
                 onOpen={() => setOpened(index)}
               />
@@ -75,16 +86,37 @@ export function RecordTable(props: {
   );
 }
 
-/** Columns whose first value that was seen is a number. They stay so, whatever one scrolls to. */
-function useNumberColumns(records: readonly (ResultRecord | undefined)[]): ReadonlySet<string> {
-  const [seen] = useState(() => new Map<string, boolean>());
+/** Columns whose first value that was seen is a number, with the digits after its point. They stay so, whatever one scrolls to. */
+function useNumberColumns(records: readonly (ResultRecord | undefined)[]): ReadonlyMap<string, number> {
+  const [seen] = useState(() => new Map<string, number | null>());
   for (const record of records)
-    for (const [name, value] of Object.entries(record ? fieldsOf(record.data) : {}))
-      if (value !== null && !seen.has(name)) seen.set(name, typeof value === "number");
-  return new Set([...seen].flatMap(([name, isNumber]) => (isNumber ? [name] : [])));
+    for (const [name, value] of Object.entries(record ? fieldsOf(record.data) : {})) {
+      if (value === null) continue;
+      const before = seen.get(name);
+      if (typeof value !== "number") seen.set(name, before ?? null);
+      else if (before !== null) seen.set(name, Math.max(before ?? 0, digitsOf(value)));
+    }
+  return new Map([...seen].flatMap(([name, digits]) => (digits === null ? [] : [[name, digits] as const])));
 }
 
-const Heads = (props: { readonly columns: readonly string[]; readonly numbers: ReadonlySet<string> }) => (
+/** The digits after the point; 0 for a number that is written otherwise, or is too long. */
+function digitsOf(value: number): number {
+  const digits = /^-?\d+\.(\d+)$/.exec(String(value))?.[1]?.length ?? 0;
+  return digits > DIGITS_MAX ? 0 : digits;
+}
+
+/** As many digits as the others of its column, so that points are below each other. */
+function cellText(value: unknown, digits: number | undefined): string {
+  const text = textOf(value);
+  if (typeof value !== "number" || digits === undefined || !/^-?\d+(?:\.\d+)?$/.test(text)) return text;
+  const padded = value.toFixed(digits);
+  return padded.length < text.length ? text : padded;
+}
+
+const Heads = (props: {
+  readonly columns: readonly string[];
+  readonly numbers: ReadonlyMap<string, number>;
+}) => (
   <thead>
     <tr aria-rowindex={1}>
       <th scope="col">#</th>
@@ -160,6 +192,7 @@ function WholeRecord(props: {
 function RecordRow(props: {
   readonly at: number;
   readonly columns: readonly string[];
+  readonly digits: ReadonlyMap<string, number>;
   readonly record: ResultRecord | undefined;
   readonly onOpen: () => void;
 }) {
@@ -187,7 +220,7 @@ function RecordRow(props: {
           data-invalid={problems.some(({ field }) => field === name)}
           title={textOf(fields[name])}
         >
-          {record ? textOf(fields[name]) : "…"}
+          {record ? cellText(fields[name], props.digits.get(name)) : "…"}
         </td>
       ))}
       <td>

@@ -50,7 +50,7 @@ export function ReviewDecision({
     <>
       <section className={styles["bar"]} aria-label="Decision">
         <div className="grow">
-          <Effect review={review} />
+          <Effect review={review} errorsLeft={drafts.errorsLeft} />
           <Text size="sm" c="dimmed" aria-live="polite">
             <Standing of={drafts} />
           </Text>
@@ -93,7 +93,7 @@ export function ReviewDecision({
 }
 
 /** What each of the buttons does. */
-function Effect({ review }: { readonly review: Review }) {
+function Effect({ review, errorsLeft }: { readonly review: Review; readonly errorsLeft: number }) {
   const graph = useRead(readRunGraph, { params: { runId: review.run_id } });
   const edges = graph.data?.edges ?? [];
   const next = new Set(edges.filter(({ from }) => from === review.node).map(({ to }) => to));
@@ -104,6 +104,7 @@ function Effect({ review }: { readonly review: Review }) {
   return (
     <Text size="sm" className="any-break">
       Approved records go {after.length === 0 ? "on" : <>to {after.join(", ")}</>}, and excluded ones do not.{" "}
+      {errorsLeft > 0 && <b>{describeErrors(errorsLeft)} </b>}
       {outward &&
         (outward.length === 0
           ? "Nothing is sent to another system. "
@@ -112,6 +113,12 @@ function Effect({ review }: { readonly review: Review }) {
     </Text>
   );
 }
+
+/** Approving makes no record valid: those with errors keep them, and are marked as invalid. */
+const describeErrors = (count: number): string =>
+  count === 1
+    ? "1 record still has errors: it goes with them, marked as invalid."
+    : `${count} records still have errors: they go with them, marked as invalid.`;
 
 /** The nodes after one that may send to another system, by their names. */
 function sendersAfter({ nodes, edges }: RunGraphData, node: string): readonly string[] {

@@ -63,7 +63,7 @@ export function ReviewDesk({ review, next }: { readonly review: Review; readonly
             { value: "invalid", label: `With errors ${invalid}` },
           ]}
         />
-        {mayDecide && invalid > 0 && <NextError view={view} onFound={setGoTo} />}
+        {mayDecide && invalid > 0 && <NextError view={view} isPhone={isPhone === true} onFound={setGoTo} />}
         {mayDecide && view.total > 1 && <ReviewBulk view={view} />}
       </Group>
       {mayDecide && !review.editable && (

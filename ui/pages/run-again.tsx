@@ -23,12 +23,15 @@ export function RunAgainButton({
   size = "sm",
   isPrimary = false,
   label = "Run again",
+  obstacle = null,
 }: {
   readonly run: Run;
   readonly size?: "xs" | "sm";
   /** Whether it is the recommended step. */
   readonly isPrimary?: boolean;
   readonly label?: string;
+  /** Why not now, and what helps. */
+  readonly obstacle?: string | null;
 }) {
   const [key, setKey] = useState<string | null>(null);
   const [, go] = useLocation();
@@ -55,9 +58,19 @@ export function RunAgainButton({
   };
   return (
     <>
-      <Button variant={isPrimary ? "filled" : "default"} size={size} onClick={() => setKey(newKey())}>
+      <Button
+        variant={isPrimary && obstacle === null ? "filled" : "default"}
+        size={size}
+        disabled={obstacle !== null}
+        onClick={() => setKey(newKey())}
+      >
         {label}
       </Button>
+      {obstacle !== null && (
+        <Text size="sm" c="dimmed">
+          {obstacle}
+        </Text>
+      )}
       <Confirm
         isOpen={key !== null}
         title="Run again?"
@@ -69,11 +82,6 @@ export function RunAgainButton({
         onConfirm={start}
         onClose={() => setKey(null)}
       >
-        {run.name !== null && (
-          <Text size="sm" fw={600} mb="xs" className="any-break">
-            {run.name}
-          </Text>
-        )}
         <Reading of={plan}>{(again) => <AgainText again={again} run={run} />}</Reading>
       </Confirm>
     </>
@@ -90,6 +98,11 @@ function AgainText({ again, run }: { readonly again: Again; readonly run: Run })
     );
   return (
     <Stack gap="sm">
+      {run.name !== null && (
+        <Text size="sm" fw={600} className="any-break">
+          {run.name}
+        </Text>
+      )}
       <Text size="sm">
         This starts a new run with the same inputs, credentials, name and metadata,{" "}
         {again.blueprint_version === again.previous_version

@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import { Link } from "wouter";
-import { runOutcomeName, withoutLockRemedy } from "#domain/labels/states.ts";
+import { runOutcomeName, withoutLockRemedy, withoutRejections } from "#domain/labels/states.ts";
 import { useSignedIn } from "../api/queries.ts";
 import type { Run } from "../parts/answers.ts";
 import { Note } from "../parts/note.tsx";
@@ -53,12 +53,9 @@ export function RunFailure({ run }: { readonly run: Run }) {
       )}
       {run.failure === "login" && <LoginVerdict run={run} />}
       <Text size="sm" className="any-break">
-        {run.failure_detail === null ? "See the failed step below." : withoutLockRemedy(run.failure_detail)}
+        {run.failure_detail === null ? "See the failed step below." : detailOf(run)}
       </Text>
-      {run.failure === "login" &&
-        run.credentials
-          .filter(({ login_rejections: count, is_deleted: isDeleted }) => count > 0 && !isDeleted)
-          .map(({ credential_id: id, ...each }) => <WaysOut key={each.slot} of={{ ...each, id }} />)}
+      {run.failure === "login" && <LoginWaysOut run={run} />}
       {run.failed_step !== null && <DocumentPlace run={run} place={run.failed_step} />}
       <FailedStep run={run} node={run.failed_node ?? step?.node ?? null} />
       {/* The sentence above says it already for a login. */}
@@ -74,10 +71,11 @@ export function RunFailure({ run }: { readonly run: Run }) {
             Correct the input and run again
           </BlueprintButton>
         )}
-        {run.blueprint !== null && may("run.trigger") && !isLocked && (
+        {run.blueprint !== null && may("run.trigger") && (
           <RunAgainButton
             run={run}
             size="xs"
+            obstacle={isLocked ? "Unlock the login first" : null}
             isPrimary={isPassing}
             label={recommended === "input" ? "Run again as it was" : "Run again"}
           />
@@ -105,6 +103,12 @@ export function RunFailure({ run }: { readonly run: Run }) {
       {isCompared && <RunComparison run={run} />}
     </Note>
   );
+}
+
+/** What happened; that a login is rejected in a row, and locked, the verdict says. */
+function detailOf({ failure_detail: detail, credentials }: Run): string {
+  const text = withoutLockRemedy(detail ?? "");
+  return credentials.some(({ login_rejections: count }) => count > 0) ? withoutRejections(text) : text;
 }
 
 interface BlueprintButtonProps {
@@ -188,6 +192,14 @@ function LoginVerdict({ run }: { readonly run: Run }) {
       </Text>
     ));
 }
+
+/** What to do about each login that is rejected. */
+const LoginWaysOut = ({ run }: { readonly run: Run }) =>
+  run.credentials
+    .filter(({ login_rejections: count, is_deleted: isDeleted }) => count > 0 && !isDeleted)
+    .map(({ credential_id: id, ...each }) => (
+      <WaysOut key={each.slot} of={{ ...each, id }} isTest={run.blueprint === null} />
+    ));
 
 /** To the strategy, and a test of each login that was not rejected since. */
 function LoginRemedies({ run }: { readonly run: Run }) {

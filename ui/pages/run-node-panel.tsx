@@ -28,7 +28,9 @@ interface PanelProps {
 /** Everything that is known of one node of a run. */
 export function RunNodePanel({ run, node, nodes }: PanelProps) {
   const { step } = node;
-  const error = step?.error ?? (node.state === "failed" ? run.failure_detail : null);
+  const error = step?.error ?? null;
+  // The note above the steps has the error that ended the run.
+  const isSaid = error !== null && run.failure_detail?.includes(error) === true;
   return (
     <Stack
       gap="md"
@@ -40,7 +42,7 @@ export function RunNodePanel({ run, node, nodes }: PanelProps) {
         <Title order={3}>{node.name}</Title>
         <NodeMark node={node} />
       </div>
-      {error !== null && (
+      {error !== null && !isSaid && (
         <Note tone="bad" title="Error">
           {withoutLockRemedy(error)}
         </Note>

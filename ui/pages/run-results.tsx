@@ -7,6 +7,7 @@ import type { Run } from "../parts/answers.ts";
 import { Reading } from "../parts/reading.tsx";
 import { Section } from "../parts/section.tsx";
 import { RecordTable } from "./record-table.tsx";
+import { RESULTS, useOnlyWrong } from "./wrong-records-note.tsx";
 
 const records = new Intl.NumberFormat("en");
 
@@ -30,7 +31,7 @@ const FORMATS = { csv: "CSV", xlsx: "Excel", ndjson: "NDJSON" } as const;
 /** The run's results, one key at a time. */
 export function RunResults({ run, wrong }: { readonly run: Run; readonly wrong: number }) {
   const [chosen, setChosen] = useState(run.results[0]?.key ?? "");
-  const [isFiltered, setIsFiltered] = useState(false);
+  const { onlyWrong: isFiltered, setOnlyWrong: setIsFiltered } = useOnlyWrong();
   const result = run.results.find(({ key }) => key === chosen) ?? run.results[0];
   if (!result) return null;
   return (
@@ -70,11 +71,10 @@ export function RunResults({ run, wrong }: { readonly run: Run; readonly wrong: 
           }))}
         />
       )}
-      <Group justify="space-between" mb="sm">
+      <Group id={RESULTS} justify="space-between" mb="sm">
         <Text size="sm" c="dimmed">
           {records.format(result.total_records)} {result.total_records === 1 ? "record" : "records"}
-          {wrong > 0 &&
-            `, ${records.format(wrong)} with errors: the account's backend gets them marked as invalid. Correct them at the source, and run again`}
+          {wrong > 0 && `, ${records.format(wrong)} with errors`}
         </Text>
         {wrong > 0 && (
           <SegmentedControl

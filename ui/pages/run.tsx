@@ -23,6 +23,7 @@ import { DurationSplit } from "./run-duration.tsx";
 import { RunFailure } from "./run-failure.tsx";
 import { TriggerContent } from "./run-trigger.tsx";
 import { RunResults } from "./run-results.tsx";
+import { WrongRecordsNote } from "./wrong-records-note.tsx";
 import { RunSteps } from "./run-steps.tsx";
 import { shortId } from "../parts/short-id.ts";
 
@@ -71,6 +72,7 @@ function RunDetail({ run }: { readonly run: Run }) {
       </PageHead>
       <Stack gap="xl">
         <RunNotes run={run} />
+        {wrong > 0 && may("run.results") && <WrongRecordsNote run={run} wrong={wrong} />}
         <LivePage run={run} />
         <Section title="About" actions={<PurgeButton run={run} />}>
           <Stack gap="md">

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { deleteSecret, listSecrets } from "../api/operations.ts";
 import { keyOf, useRead, useSignedIn } from "../api/queries.ts";
 import type { AnswerOf } from "../api/request.ts";
@@ -63,9 +63,33 @@ const REMEDIES: Readonly<Record<Secrets["problems"][number]["kind"], string>> = 
   variable: "Set a secret here, and name it in the strategy instead of the variable.",
 };
 
+type Problem = Secrets["problems"][number];
+
+const missingOf = ({ account, name, origin }: Problem): Missing => ({
+  account,
+  name,
+  origins: origin === null ? [] : [origin],
+});
+
+/** What strategies lack. The one whose form is open is in the URL, so that other pages lead to it. */
 function Problems({ of: problems }: { readonly of: Secrets["problems"] }) {
   const { may } = useSignedIn();
-  const [missing, setMissing] = useState<Missing | null>(null);
+  const [search, setSearch] = useSearchParams();
+  const wanted = search.get("set");
+  const sought = problems.find(
+    ({ account: of, kind, name }) => kind === "missing_secret" && `${of}/${name}` === wanted,
+  );
+  const missing = sought && may("secret.manage") ? missingOf(sought) : null;
+  const setMissing = (of: Problem | null): void =>
+    setSearch(
+      (before) => {
+        const after = new URLSearchParams(before);
+        after.delete("set");
+        if (of !== null) after.set("set", `${of.account}/${of.name}`);
+        return after;
+      },
+      { replace: true },
+    );
   if (problems.length === 0) return null;
   return (
     <Note tone="waiting" title="Strategies with a missing or expiring secret">
@@ -76,16 +100,7 @@ function Problems({ of: problems }: { readonly of: Secrets["problems"] }) {
               {problem.message} {REMEDIES[problem.kind]}
             </span>
             {problem.kind === "missing_secret" && may("secret.manage") && (
-              <Button
-                size="xs"
-                onClick={() =>
-                  setMissing({
-                    account: problem.account,
-                    name: problem.name,
-                    origins: problem.origin === null ? [] : [problem.origin],
-                  })
-                }
-              >
+              <Button size="xs" onClick={() => setMissing(problem)}>
                 Set {problem.name}
               </Button>
             )}

@@ -2,23 +2,33 @@ import { Anchor } from "@mantine/core";
 import { Link } from "wouter";
 import { listSecrets, readOverview } from "../api/operations.ts";
 import { useRead, useSignedIn } from "../api/queries.ts";
+import type { AnswerOf } from "../api/request.ts";
 import type { Overview } from "../parts/answers.ts";
 import { Mark } from "../parts/run-status.tsx";
+import { secretPath } from "./secret-path.ts";
+
+type Problem = AnswerOf<typeof listSecrets>["problems"][number];
 
 /** How the last logins of its credentials went. */
 function Logins({
   of: failing,
-  lacks,
+  lacking,
 }: {
   readonly of: Overview["failing_logins"][number] | undefined;
-  /** Whether it lacks an account secret, without which no login works. */
-  readonly lacks: boolean;
+  /** The account secret that it lacks, without which no login works. */
+  readonly lacking: Problem | undefined;
 }) {
-  if (lacks)
+  const { may } = useSignedIn();
+  if (lacking)
     return (
-      <Anchor component={Link} href="/secrets" size="sm">
+      <>
         <Mark tone="bad">Secret missing</Mark>
-      </Anchor>
+        <Anchor component={Link} href={secretPath(lacking)} size="sm" display="block" className="any-break">
+          {lacking.kind === "missing_secret" && may("secret.manage")
+            ? `Set ${lacking.name}`
+            : `See ${lacking.name}`}
+        </Anchor>
+      </>
     );
   if (failing === undefined) return <Mark tone="quiet">None rejected</Mark>;
   const { account, strategy, credentials, locked } = failing;
@@ -43,7 +53,7 @@ export function useStrategyLogins() {
   return (strategy: { readonly account: string; readonly id: string }) => {
     const isIts = (each: { readonly account: string; readonly strategy: string }): boolean =>
       each.account === strategy.account && each.strategy === strategy.id;
-    const lacks = problems.some((each) => isIts(each) && each.kind !== "variable");
-    return <Logins of={failing.find(isIts)} lacks={lacks} />;
+    const lacking = problems.find((each) => isIts(each) && each.kind !== "variable");
+    return <Logins of={failing.find(isIts)} lacking={lacking} />;
   };
 }

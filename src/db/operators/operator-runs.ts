@@ -72,7 +72,8 @@ export interface FailureGroup {
   readonly lastRunId: string;
   readonly lastDetail: string | null;
   readonly lastAt: Date;
-  /** Of its newest runs. */
+  /** Its newest runs, and their metadata. */
+  readonly runIds: readonly string[];
   readonly metadata: readonly Buffer[];
 }
 
@@ -93,7 +94,7 @@ export async function listFailureGroups(
      )
      select account, blueprint, failure, pattern, count(*)::int as runs, (array_agg(id order by at desc, id desc))[1] as "lastRunId",
        (array_agg(detail order by at desc, id desc))[1] as "lastDetail", max(at) as "lastAt",
-       (array_agg(metadata order by at desc, id desc))[1:20] as metadata
+       (array_agg(metadata order by at desc, id desc))[1:20] as metadata, (array_agg(id order by at desc, id desc))[1:20] as "runIds"
      from failed group by account, blueprint, failure, pattern
      order by runs desc, "lastAt" desc, "lastRunId" limit $4`,
     [filter.accountIds, filter.since, limits.among, limits.groups, filter.blueprintIds],

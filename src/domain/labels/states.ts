@@ -156,6 +156,10 @@ const REMEDY =
 /** A run's failure without the remedy, for a page that has a button for it and shows the time in the reader's zone. */
 export const withoutLockRemedy = (detail: string): string => detail.replace(REMEDY, "");
 
+/** A run's failure without how often the login was rejected before, for a page that says it already. */
+export const withoutRejections = (detail: string): string =>
+  detail.replace(/ \(\d+ rejected logins? in a row[^)]*\)/, "");
+
 /** Where in a strategy's login it happened. */
 const LOGIN_PLACE = /^strat_[\w-]+: (?:login step \d+ \([^)]*\): )?/;
 
@@ -164,9 +168,8 @@ export const withoutLoginPlace = (detail: string): string => detail.replace(LOGI
 
 /** Why a run failed, for one line of a list: what happened, without the place, which the run's page has. */
 export const failureLine = (detail: string): string =>
-  withoutLoginPlace(withoutLockRemedy(detail))
+  withoutRejections(withoutLoginPlace(withoutLockRemedy(detail)))
     .replace(/^Node [\w-]+: /, "")
-    .replace(/ \(\d+ rejected logins? in a row[^)]*\)/, "")
     .replace(/^expected status (\d+), got (\d+)/, "Answered $2, not $1")
     .replace(/^The value is not JSON/, "Not valid JSON")
     .replace(/\.$/, "");
