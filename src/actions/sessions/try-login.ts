@@ -48,10 +48,8 @@ export async function beginTry(
   const { db, signing } = services;
   const { accountId, strategyId, strategyVersion } = session;
   const name = loginNameOf(strategy, content.values);
-  limitTries(services, `${accountId}/${strategyId}`, {
-    client,
-    name: name === null ? null : signing.loginName([accountId, strategyId, name]),
-  });
+  const hashed = name === null ? null : signing.loginName([accountId, strategyId, name]);
+  limitTries(services, `${accountId}/${strategyId}`, { client, name: hashed });
   const candidate = await sealCredential(services, session, newId(ID_PREFIX.credential), content);
   const isBegun = await db.transaction(async (tx) => {
     if (session.embeddedSessionId !== null && !(await lockForSlot(tx, session))) return false;
