@@ -114,6 +114,7 @@ test("no setting of the service, nor one of PostgreSQL or of AWS, is read for a 
 test("what is secret leaves the environment once it is read; what is read stays with who has read it", () => {
   const secret = SETTINGS.filter((setting) => setting.isSecret === true).map(({ name }) => name);
   assert.deepEqual(secret.toSorted(), [
+    "DATABASE_DIRECT_URL",
     "DATABASE_OWNER_URL",
     "DATABASE_URL",
     "LATCHKEY_API_KEY",
