@@ -38,6 +38,7 @@ const IN_SQL: Readonly<Record<string, string>> = {
   "db/operators/operator-credentials.ts": "shows keys of Blueprints",
   "db/schedules/schedules.ts": "shows keys of Blueprints",
   "db/schedules/schedule-fires.ts": "finds the keys of Blueprints; the trigger verifies what it runs",
+  "db/operators/whose.ts": "shows who created a session or a key, for operators",
   "db/runs/review-presence.ts": "shows names of operators",
   "db/operators/operator-tokens.ts": "reads by readGenuine, writes signed rows; lists for admins",
   "db/credentials/vault-keys.ts": "reads by readGenuine, writes signed rows",

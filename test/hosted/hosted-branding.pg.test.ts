@@ -103,7 +103,7 @@ test("a strategy's own texts are in the page's language where it has it, in erro
   });
   const said = load(wrong.text);
   assert.match(said("#field-email-error").text(), /E-Mail-Adresse: Diese Angabe fehlt\./);
-  assert.match(said("[role=alert] a[href='#field-email']").text(), /^E-Mail-Adresse$/);
+  assert.match(said("[role=alert] a[href='#field-email']").text(), /^E-Mail-Adresse: Diese Angabe fehlt\.$/);
 });
 
 test("a strategy's logo is shown beside the customer's, from our own address, as it was in the session's version", async () => {

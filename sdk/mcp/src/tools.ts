@@ -18,7 +18,7 @@ export interface Tool {
   readonly omits?: readonly string[];
 }
 
-const OF_RUN = ["name", "metadata", "steps.answer", "steps.evidence", "steps.log"];
+const OF_RUN = ["name", "customer", "metadata", "steps.answer", "steps.evidence", "steps.log"];
 const OF_REVIEW = ["run_name", "metadata"];
 const items = (paths: readonly string[]): readonly string[] => paths.map((path) => `items.${path}`);
 
@@ -39,7 +39,7 @@ export const TOOLS: readonly Tool[] = [
       "Runs, newest first, by status, account, Blueprint, kind of failure, reason and time. Use read_run for the story of one.",
     operation: "listRuns",
     kind: "reads",
-    omits: items(["name", "metadata"]),
+    omits: items(["name", "customer", "metadata"]),
   },
   {
     name: "read_run",
@@ -57,6 +57,7 @@ export const TOOLS: readonly Tool[] = [
       "Failed runs in groups by Blueprint and reason, with how many there are and the last run of each.",
     operation: "listFailures",
     kind: "reads",
+    omits: items(["customers"]),
   },
   {
     name: "search",
@@ -65,7 +66,7 @@ export const TOOLS: readonly Tool[] = [
       "Runs, credentials, sessions, Blueprints, strategies and accounts by a part of their id or name.",
     operation: "search",
     kind: "reads",
-    omits: ["runs.name", "runs.metadata", "others.name"],
+    omits: ["runs.name", "runs.customer", "runs.metadata", "others.name"],
   },
   {
     name: "list_blueprints",
