@@ -28,6 +28,11 @@ export function addWebhooks(program: Command, composition: Composition): void {
   addTrials(webhooks, composition);
 }
 
+interface UpdateOptions extends Pick<EndpointChange, "events" | "description"> {
+  /** Not `--url`, which says at which service a command works. */
+  readonly newUrl?: string;
+}
+
 interface CreateOptions {
   account?: string;
   operators?: boolean;
@@ -77,12 +82,13 @@ function addUpdate(webhooks: Command, composition: Composition): void {
     .description("change what an endpoint gets, where it is, or its description")
     .argument("<id>", "the endpoint's id (we_…)")
     .option("--events <types>", "separated by commas: types, or all of a subject such as run.*", readEvents)
-    .option("--url <url>", "where events are posted from now on, those that wait as well")
+    .option("--new-url <url>", "where events are posted from now on, those that wait as well")
     .option("--description <text>", "for people")
     .addHelpText("after", "\nExample:\n  latchkey webhooks update we_0VrJ… --events 'run.*'")
-    .action(async (id: string, change: EndpointChange) => {
+    .action(async (id: string, { newUrl: url, ...others }: UpdateOptions) => {
+      const change: EndpointChange = { ...others, ...(url !== undefined && { url }) };
       if (Object.keys(change).length === 0)
-        throw new CommandFailed("Give --events, --url or --description.", EXIT_CODES.usage);
+        throw new CommandFailed("Give --events, --new-url or --description.", EXIT_CODES.usage);
       await onWebhooks(composition, async (webhooksAt) => await webhooksAt.update(id, change));
       print(`Changed ${id}.`);
     });
