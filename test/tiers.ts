@@ -54,6 +54,8 @@ export const ALL_ONLY: Readonly<Record<string, string>> = {
     "slow clients by the clock; instead by CPU time (http/slow-clients)",
   "test/flow/ready-under-attack.pg.test.ts":
     "how long others wait during each attack; instead the limits that bound it (http/large-bodies, flow/target-json, operator/typed-documents)",
+  "test/dashboard/single-sign-on.e2e.ts":
+    "a browser; instead the same provider, and one that misbehaves, over HTTP (operator/oidc, operator/oidc-forged)",
   "test/dashboard/live.e2e.ts":
     "a run of fifteen seconds that an operator watches; instead the rows (runs/live-pictures) and one picture of each kind of page (browser/evidence)",
   "test/dashboard/test-mode.e2e.ts":

@@ -171,8 +171,7 @@ const CASES: readonly Case[] = [
   ["step.before_finish", 1, "writes", 1, false],
 ];
 const isRepresentative = ([point, hit, what]: Case): boolean =>
-  (what === "reads" && point === "browser.after_steps") ||
-  (what === "writes" && point === "browser.before_step" && hit === 4);
+  what === "writes" && point === "browser.before_step" && hit === 4;
 
 for (const [point, hit, what, expected, isAsked] of inTier(CASES, isRepresentative)) {
   test(`killed at ${point} (${hit}) a Blueprint that ${what.replace("-", " ")} does so once, and leaves no browser`, async () => {

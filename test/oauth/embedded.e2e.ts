@@ -1,6 +1,7 @@
 /** Signing in at a target from an embedded flow, in a real Chromium without third-party cookies: a window of its own. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { testInAll } from "../tiers.ts";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { must } from "#lib/assert.ts";
 import { blockThirdPartyCookies, launchChromium } from "../hosted/chromium.ts";
@@ -102,70 +103,85 @@ test("the window goes to the target and closes by itself; the frame goes on, and
   assert.equal((await bench.caller.waitForRun(run.body.id)).body.status, "completed");
 });
 
-test("somebody who does not agree finds the form again, and can agree after all", async () => {
-  const session = await create();
-  await using visitor = await visit();
-  const { page } = visitor;
-  const frame = await openFlow(page, session);
-  const opened = await leave(page, frame);
-  await signIn(opened);
-  await opened.locator("a[href*=abort]").press("Enter");
-  await frame.getByRole("heading", { name: "Northwind is not connected" }).waitFor();
-  const { code, recoverable } = await toldOf(page, "error");
-  assert.deepEqual([code, recoverable], ["oauth_denied", true]);
-  assert.equal((await read(session.id)).status, "pending");
-  const again = await leave(page, frame);
-  await again.waitForURL(`${bench.provider.issuer}/**`);
-  await again.locator("input[name=prompt][value=consent]").waitFor({ state: "attached" });
-  await agree(again);
-  await toldOf(page, "completed");
-});
+testInAll(
+  "one who agrees at once, and the states of the frame (hosted/embedded-states)",
+  "somebody who does not agree finds the form again, and can agree after all",
+  {},
+  async () => {
+    const session = await create();
+    await using visitor = await visit();
+    const { page } = visitor;
+    const frame = await openFlow(page, session);
+    const opened = await leave(page, frame);
+    await signIn(opened);
+    await opened.locator("a[href*=abort]").press("Enter");
+    await frame.getByRole("heading", { name: "Northwind is not connected" }).waitFor();
+    const { code, recoverable } = await toldOf(page, "error");
+    assert.deepEqual([code, recoverable], ["oauth_denied", true]);
+    assert.equal((await read(session.id)).status, "pending");
+    const again = await leave(page, frame);
+    await again.waitForURL(`${bench.provider.issuer}/**`);
+    await again.locator("input[name=prompt][value=consent]").waitFor({ state: "attached" });
+    await agree(again);
+    await toldOf(page, "completed");
+  },
+);
 
-test("a browser that opens no window by script: a button does it, and the flow goes on", async () => {
-  const session = await create();
-  await using visitor = await visit();
-  const { page } = visitor;
-  await page.context().addInitScript("globalThis.open = () => null");
-  await page.reload();
-  const frame = await openFlow(page, session);
-  await frame.getByRole("button", { name: /^Continue to / }).click();
-  await frame.getByRole("alert").getByText("Your browser blocked the window").waitFor();
-  assert.deepEqual(await toldOf(page, "popup_blocked"), {});
-  const opened = await leave(page, frame, /^Open /);
-  await signIn(opened);
-  await agree(opened);
-  await toldOf(page, "completed");
-  const { events } = await told(page);
-  assert.ok(events.some(({ type, payload }) => type === "error" && payload.code === "popup_blocked"));
-  assert.equal((await read(session.id)).status, "completed");
-});
+testInAll(
+  "a window that a script opens",
+  "a browser that opens no window by script: a button does it, and the flow goes on",
+  {},
+  async () => {
+    const session = await create();
+    await using visitor = await visit();
+    const { page } = visitor;
+    await page.context().addInitScript("globalThis.open = () => null");
+    await page.reload();
+    const frame = await openFlow(page, session);
+    await frame.getByRole("button", { name: /^Continue to / }).click();
+    await frame.getByRole("alert").getByText("Your browser blocked the window").waitFor();
+    assert.deepEqual(await toldOf(page, "popup_blocked"), {});
+    const opened = await leave(page, frame, /^Open /);
+    await signIn(opened);
+    await agree(opened);
+    await toldOf(page, "completed");
+    const { events } = await told(page);
+    assert.ok(events.some(({ type, payload }) => type === "error" && payload.code === "popup_blocked"));
+    assert.equal((await read(session.id)).status, "completed");
+  },
+);
 
-test("a page that isolates itself cuts the window off: that one goes, a button opens another, and the flow goes on", async () => {
-  const session = await create();
-  await using visitor = await visit();
-  const { page, complaints } = visitor;
-  const host = must(app.pages.get("/"), "the page of the others");
-  const isolation = { "cross-origin-opener-policy": "same-origin" };
-  app.pages.set("/isolated", { ...host, headers: { ...host.headers, ...isolation } });
-  await page.goto(`${app.origin}/isolated`);
-  const frame = await openFlow(page, session);
-  const cutOff = await leave(page, frame);
-  const gone = cutOff.isClosed() ? Promise.resolve() : cutOff.waitForEvent("close");
-  await frame.getByRole("alert").getByText("Open it with the button below").waitFor();
-  assert.deepEqual(await toldOf(page, "popup_blocked"), {});
-  // Nothing empty is left over for somebody to wonder about.
-  await gone;
-  assert.deepEqual(page.context().pages(), [page]);
-  const opened = await leave(page, frame, /^Open /);
-  await signIn(opened);
-  const closed = opened.waitForEvent("close");
-  await agree(opened);
-  await closed;
-  await frame.getByRole("heading", { name: "Northwind is connected" }).waitFor();
-  await toldOf(page, "completed");
-  assert.equal((await read(session.id)).status, "completed");
-  assert.deepEqual(complaints, []);
-});
+testInAll(
+  "a window that is not cut off, and its page (hosted/embedded-states)",
+  "a page that isolates itself cuts the window off: that one goes, a button opens another, and the flow goes on",
+  {},
+  async () => {
+    const session = await create();
+    await using visitor = await visit();
+    const { page, complaints } = visitor;
+    const host = must(app.pages.get("/"), "the page of the others");
+    const isolation = { "cross-origin-opener-policy": "same-origin" };
+    app.pages.set("/isolated", { ...host, headers: { ...host.headers, ...isolation } });
+    await page.goto(`${app.origin}/isolated`);
+    const frame = await openFlow(page, session);
+    const cutOff = await leave(page, frame);
+    const gone = cutOff.isClosed() ? Promise.resolve() : cutOff.waitForEvent("close");
+    await frame.getByRole("alert").getByText("Open it with the button below").waitFor();
+    assert.deepEqual(await toldOf(page, "popup_blocked"), {});
+    // Nothing empty is left over for somebody to wonder about.
+    await gone;
+    assert.deepEqual(page.context().pages(), [page]);
+    const opened = await leave(page, frame, /^Open /);
+    await signIn(opened);
+    const closed = opened.waitForEvent("close");
+    await agree(opened);
+    await closed;
+    await frame.getByRole("heading", { name: "Northwind is connected" }).waitFor();
+    await toldOf(page, "completed");
+    assert.equal((await read(session.id)).status, "completed");
+    assert.deepEqual(complaints, []);
+  },
+);
 
 test("nobody is sent anywhere that we have not said, and a window is sent only by our own frame", async () => {
   const session = await create();
