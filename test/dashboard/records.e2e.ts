@@ -151,47 +151,41 @@ for (const total of inTier([300, 2_000, 100_000], (each) => each === 300))
 const WATCH_KEYS = `globalThis.keyTimes = []; new PerformanceObserver((list) =>
   keyTimes.push(...list.getEntries().filter(({ name }) => name === "keydown").map(({ duration }) => duration))).observe({ type: "event", durationThreshold: 16 })`;
 
-testInAll(
-  "results of few columns, and a failed node (dashboard/runs, dashboard/story)",
-  "results of many columns are reached column by column and record by record; a failed node is named",
-  {},
-  async () => {
-    const wide = Object.fromEntries(Array.from({ length: 66 }, (_, n) => [`key-${n}`, `value-${n}`]));
-    const run = await stage.trigger("plain-list", [{ supplier: "", total: 1, ...wide }]);
-    await stage.caller.waitForRun(run, 100_000);
-    const page = await stage.openPage("reviewer", `/runs/${run}`);
-    await page.getByText("Columns 1–50 of 68").waitFor();
-    assert.equal(await page.getByRole("columnheader", { name: "key-65" }).count(), 0);
-    await page.getByRole("button", { name: "Next columns" }).click();
-    await page.getByText("Columns 51–68 of 68").waitFor();
-    await page.getByRole("cell", { name: "value-65" }).waitFor();
-    // Whatever is in sight, the row says what is wrong with it.
-    await page.getByRole("cell", { name: "supplier: No supplier" }).waitFor();
-    await page.getByRole("button", { name: "Show record 1" }).click();
-    const whole = page.getByRole("dialog", { name: "Record 1" });
-    assert.match(await whole.innerText(), /No supplier[\s\S]*"key-0": "value-0"[\s\S]*"key-65": "value-65"/);
-    const failed = await stage.trigger("plain-list", "no JSON");
-    await stage.caller.waitForRun(failed, 100_000);
-    await page.goto(`${url}/dashboard/runs/${failed}`);
-    const steps = page.getByRole("region", { name: "Steps" });
-    await steps.getByRole("button", { name: /rows.*Failed/s }).waitFor();
-    assert.equal(await steps.getByText(/No step has/).count(), 0);
-    // The overview leads to all that failed alike.
-    await page.getByRole("link", { name: "Overview" }).click();
-    await page
-      .getByRole("row", { name: /plain-list/ })
-      .getByRole("link", { name: "Invalid data" })
-      .first()
-      .click();
-    await page.locator(`a[href$="/runs/${failed}"]`).waitFor();
-    assert.match(page.url(), /\/runs\?status=failed&account=acme&error=.*&blueprint=plain-list&last=24h$/);
-    await page.context().close();
-  },
-);
+test("results of many columns are reached column by column and record by record; a failed node is named", async () => {
+  const wide = Object.fromEntries(Array.from({ length: 66 }, (_, n) => [`key-${n}`, `value-${n}`]));
+  const run = await stage.trigger("plain-list", [{ supplier: "", total: 1, ...wide }]);
+  await stage.caller.waitForRun(run, 100_000);
+  const page = await stage.openPage("reviewer", `/runs/${run}`);
+  await page.getByText("Columns 1–50 of 68").waitFor();
+  assert.equal(await page.getByRole("columnheader", { name: "key-65" }).count(), 0);
+  await page.getByRole("button", { name: "Next columns" }).click();
+  await page.getByText("Columns 51–68 of 68").waitFor();
+  await page.getByRole("cell", { name: "value-65" }).waitFor();
+  // Whatever is in sight, the row says what is wrong with it.
+  await page.getByRole("cell", { name: "supplier: No supplier" }).waitFor();
+  await page.getByRole("button", { name: "Show record 1" }).click();
+  const whole = page.getByRole("dialog", { name: "Record 1" });
+  assert.match(await whole.innerText(), /No supplier[\s\S]*"key-0": "value-0"[\s\S]*"key-65": "value-65"/);
+  const failed = await stage.trigger("plain-list", "no JSON");
+  await stage.caller.waitForRun(failed, 100_000);
+  await page.goto(`${url}/dashboard/runs/${failed}`);
+  const steps = page.getByRole("region", { name: "Steps" });
+  await steps.getByRole("button", { name: /rows.*Failed/s }).waitFor();
+  assert.equal(await steps.getByText(/No step has/).count(), 0);
+  // The overview leads to all that failed alike.
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page
+    .getByRole("row", { name: /plain-list/ })
+    .getByRole("link", { name: "Invalid data" })
+    .first()
+    .click();
+  await page.locator(`a[href$="/runs/${failed}"]`).waitFor();
+  assert.match(page.url(), /\/runs\?status=failed&account=acme&error=.*&blueprint=plain-list&last=24h$/);
+  await page.context().close();
+});
 
 /** The figures of docs/dashboard.md are in the test's diagnostic. */
 const TABLE_RECORDS = 100_000;
-
 /** Scrolls from the top to the end in steps, and gives what that took; as text, because it is the page that does it. */
 const SCROLL_ALL = `(async () => {
   const box = document.querySelector('section[aria-label="Records"]');
