@@ -59,9 +59,10 @@ export function limitTries(
   { client, name }: { readonly client: string; readonly name: string | null },
 ): void {
   // Separate stores, so that a flood of addresses does not evict names.
+  // The address first: one that may not try must not use up the tries of somebody's name.
   const counted = [
-    ...(name === null ? [] : [[`tries-name/${target}/${name}`, limits.loginTriesOfName] as const]),
     [`tries/${target}/${networkOf(client)}`, limits.loginTries] as const,
+    ...(name === null ? [] : [[`tries-name/${target}/${name}`, limits.loginTriesOfName] as const]),
   ];
   for (const [bucket, rate] of counted) {
     const taken = services.buckets.take(bucket, rate);
